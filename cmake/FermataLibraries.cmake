@@ -1,0 +1,23 @@
+# Every foreign library as an imported target, and one clear sentence for each one that is missing.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+function(fermata_library name module package)
+	pkg_check_modules(${name} IMPORTED_TARGET ${module})
+	if(NOT ${name}_FOUND)
+		message(FATAL_ERROR "${module} is missing: apt-get install ${package} (or run ./quickstart, which installs what is missing)")
+	endif()
+	add_library(foreign::${name} ALIAS PkgConfig::${name})
+endfunction()
+
+fermata_library(rdkafka rdkafka librdkafka-dev)
+fermata_library(avro avro-c libavro-dev)
+fermata_library(pq libpq libpq-dev)
+fermata_library(sodium libsodium libsodium-dev)
+fermata_library(jansson jansson libjansson-dev)
+fermata_library(zstd libzstd libzstd-dev)
+fermata_library(microhttpd libmicrohttpd libmicrohttpd-dev)
+fermata_library(md libmd libmd-dev)
+if(BUILD_TESTING OR NOT DEFINED BUILD_TESTING)
+	fermata_library(cmocka cmocka libcmocka-dev)
+endif()

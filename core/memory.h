@@ -1,0 +1,84 @@
+/*
+ * memory.h - the three ways to hold bytes: a view borrows, a buffer owns and grows up to a ceiling,
+ * an arena owns everything of one batch and lets go of it at once.
+ */
+#ifndef FERMATA_CORE_MEMORY_H
+#define FERMATA_CORE_MEMORY_H
+
+#include "core/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Borrowed bytes. data == NULL means absent (a null of Avro); an empty string has data != NULL. */
+struct view {
+	const uint8_t *data;
+	size_t len;
+};
+
+#define VIEW_NULL       ((struct view){ NULL, 0 })
+#define VIEW_LITERAL(s) ((struct view){ (const uint8_t *)(s), sizeof(s) - 1 })
+
+/* A view of a C string (without its NUL); NULL gives VIEW_NULL. Borrows. */
+struct view view_of(const char *text);
+bool view_is_null(struct view view);
+bool view_equal(struct view a, struct view b);
+bool view_equal_text(struct view a, const char *text);
+/* memcmp order, shorter first when one is a prefix of the other; NULL before everything. */
+int view_compare(struct view a, struct view b);
+/* Are the bytes well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms, up to U+10FFFF)? */
+bool view_is_utf8(struct view view);
+bool view_has_nul(struct view view);
+
+/*
+ * Owned bytes that grow, never beyond ceiling. Failure is sticky: after an append that did not fit
+ * (or malloc's no) every later append does nothing, and the caller asks buffer_failed once at the end.
+ * buffer_done wipes what was held, so that plaintext may go through it.
+ */
+struct buffer {
+	uint8_t *data;
+	size_t len;
+	size_t cap;
+	size_t ceiling;
+	bool failed;
+};
+
+void buffer_init(struct buffer *buffer, size_t ceiling);
+void buffer_append(struct buffer *buffer, const void *data, size_t len);
+void buffer_append_view(struct buffer *buffer, struct view view);
+void buffer_append_text(struct buffer *buffer, const char *text);
+void buffer_append_byte(struct buffer *buffer, uint8_t byte);
+void buffer_printf(struct buffer *buffer, const char *fmt, ...) FM_PRINTF(2, 3);
+/* Makes room for len more bytes and returns where they go (NULL when it does not fit); the caller
+ * then adds what it wrote to buffer->len. */
+uint8_t *buffer_reserve(struct buffer *buffer, size_t len);
+bool buffer_failed(const struct buffer *buffer);
+struct view buffer_view(const struct buffer *buffer);
+/* Empties it and keeps the memory; the old bytes are wiped. */
+void buffer_reset(struct buffer *buffer);
+void buffer_done(struct buffer *buffer);
+
+/* An arena: allocations that end together. Not thread-safe. Memory is wiped before it is freed. */
+struct arena;
+
+/* ceiling: the most bytes that it will ever hand out between resets. NULL when there is no memory. */
+struct arena *arena_new(size_t ceiling);
+void arena_free(struct arena *arena);
+/* Takes everything back (and wipes it); keeps the first chunk for the next batch. */
+void arena_reset(struct arena *arena);
+/* Zeroed, aligned for any type; NULL when the ceiling or the allocator says no. len 0 is legal. */
+void *arena_alloc(struct arena *arena, size_t len);
+/* count * size, checked for overflow. */
+void *arena_array(struct arena *arena, size_t count, size_t size);
+/* Copies; the copy is followed by a NUL that is not counted. data == NULL only on failure. */
+struct view arena_copy(struct arena *arena, struct view view);
+/* The view as a C string (cut at nothing: the caller has checked for U+0000). NULL on failure. */
+char *arena_text(struct arena *arena, struct view view);
+char *arena_printf(struct arena *arena, const char *fmt, ...) FM_PRINTF(2, 3);
+size_t arena_used(const struct arena *arena);
+
+/* Overwrites with zeros in a way that the compiler keeps. */
+void memory_wipe(void *data, size_t len);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * codec.h - the four records between bytes and structs. The only room that knows avro-c.
+ *
+ * Reading is framing, guard, decode, check of the values; every failure is a REJECT whose code is that
+ * of the dead letter (ERR_FRAMING, ERR_UNKNOWN_SCHEMA, ERR_MALFORMED, ERR_INVALID, ERR_TOO_LARGE,
+ * ERR_NOT_AT_BOUNDARY) and whose message names the field and never quotes a value.
+ * A codec is for one thread; it is cheap (it shares the parsed schemas).
+ */
+#ifndef FERMATA_SCHEMAS_CODEC_H
+#define FERMATA_SCHEMAS_CODEC_H
+
+#include "core/records.h"
+
+struct codec;
+
+struct codec_settings {
+	size_t record_bytes;  /* limits.record_bytes: largest value that is taken; 0: 8 MiB */
+	bool strict_boundary; /* limits.boundary = strict */
+};
+
+enum record_type { RECORD_SUSPEND, RECORD_APPROVAL, RECORD_RESUME, RECORD_GATE };
+
+FM_MUSTCHECK enum fate codec_new(struct codec **ret_codec, const struct codec_settings *settings,
+                                 struct error *error);
+void codec_free(struct codec *codec);
+
+/* Fingerprint of the schema that we write: CRC-64-AVRO of its canonical form, and its SHA-256. */
+uint64_t codec_fingerprint(enum record_type type);
+void codec_schema_sha256(enum record_type type, uint8_t ret_sha256[32]);
+/* The schema's JSON text as it stands in schemas/NAME.avsc. */
+struct view codec_schema_text(enum record_type type);
+
+/* The structs' views live in the arena. ret_body borrows from value: the bytes after the framing.
+ * A value with data == NULL (Kafka's null) is REJECT ERR_FRAMING. */
+FM_MUSTCHECK enum fate codec_take_suspend(struct codec *codec, struct view value, struct arena *arena,
+                                          struct suspend_event *ret_event, struct view *ret_body,
+                                          struct error *error);
+FM_MUSTCHECK enum fate codec_take_approval(struct codec *codec, struct view value, struct arena *arena,
+                                           struct approval_event *ret_event, struct view *ret_body,
+                                           struct error *error);
+FM_MUSTCHECK enum fate codec_take_resume(struct codec *codec, struct view value, struct arena *arena,
+                                         struct resume_event *ret_event, struct error *error);
+FM_MUSTCHECK enum fate codec_take_gate(struct codec *codec, struct view value, struct arena *arena,
+                                       struct gate_event *ret_event, struct error *error);
+/* Only resume_id, verdict, decisions and edits, which stand first; the rest is not looked at. For the
+ * relay's reading of its ledger. */
+FM_MUSTCHECK enum fate codec_take_resume_head(struct codec *codec, struct view value, struct arena *arena,
+                                              struct resume_event *ret_event, struct error *error);
+/* The bytes of a suspend record without framing (as they were unsealed): guard, decode and check. */
+FM_MUSTCHECK enum fate codec_read_suspend_body(struct codec *codec, struct view body, struct arena *arena,
+                                               struct suspend_event *ret_event, struct error *error);
+/* Only guard: would codec_read_suspend_body's decode take it? (For the relay, which splices the bytes.) */
+FM_MUSTCHECK enum fate codec_guard_suspend_body(struct codec *codec, struct view body, struct error *error);
+/* Only gate.action out of a suspend body that the guard has passed. */
+FM_MUSTCHECK enum fate codec_read_action(struct codec *codec, struct view body, struct arena *arena,
+                                         struct action *ret_action, struct error *error);
+
+/* Writing, with the single-object header. The buffer is appended to. The values are checked like those
+ * that are read (a writer may not write what a reader refuses). */
+FM_MUSTCHECK enum fate codec_put_suspend(struct codec *codec, const struct suspend_event *event,
+                                         struct buffer *out, struct error *error);
+FM_MUSTCHECK enum fate codec_put_approval(struct codec *codec, const struct approval_event *event,
+                                          struct buffer *out, struct error *error);
+FM_MUSTCHECK enum fate codec_put_gate(struct codec *codec, const struct gate_event *event, struct buffer *out,
+                                      struct error *error);
+/*
+ * A resume is the head (resume_id, verdict, decisions, edits of event), the suspend record's fields, and
+ * the tail (migrated_from, resumed_at, expires_at, signature). In Avro's binary encoding a record is the
+ * concatenation of its fields, and the fields of SuspendEvent stand in ResumeEvent in the same order and
+ * with the same types, so the guarded bytes of the suspend are copied in the middle untouched.
+ * event->suspend is not looked at.
+ */
+FM_MUSTCHECK enum fate codec_put_resume(struct codec *codec, const struct resume_event *event,
+                                        struct view suspend_body, struct buffer *out, struct error *error);
+
+/* Edits alone (sealed beside a decision), without framing: the record Edits of ApprovalEvent. */
+FM_MUSTCHECK enum fate codec_put_edits(struct codec *codec, const struct edits *edits, struct buffer *out,
+                                       struct error *error);
+FM_MUSTCHECK enum fate codec_take_edits(struct codec *codec, struct view body, struct arena *arena,
+                                        struct edits *ret_edits, struct error *error);
+/* Equal content, whatever the order of the map's entries? */
+bool edits_equal(const struct edits *a, const struct edits *b);
+
+#endif
