@@ -1,0 +1,199 @@
+-- The tables of Fermata. Times are microseconds since 1970 UTC (bigint), as they are in the records, so that
+-- every value that Avro can carry has a place; the view fermata.gates shows them as timestamps to people.
+
+CREATE TYPE fermata.gate_state AS ENUM
+	('PENDING', 'DECIDED', 'RESUMED', 'SUPERSEDED', 'QUARANTINED', 'IN_DOUBT', 'UNCLAIMED');
+CREATE TYPE fermata.verdict AS ENUM ('APPROVED', 'REJECTED', 'EXPIRED', 'CANCELLED');
+CREATE TYPE fermata.risk AS ENUM ('LOW', 'MEDIUM', 'HIGH', 'CRITICAL');
+CREATE TYPE fermata.on_expiry AS ENUM ('REJECT', 'APPROVE', 'HOLD');
+CREATE TYPE fermata.decision_kind AS ENUM ('APPROVE', 'REJECT', 'CANCEL', 'EXPIRE');
+CREATE TYPE fermata.outcome AS ENUM ('counted', 'waiting', 'refused');
+
+-- One row joins the two halves, whichever comes first. The columns from tenant on are null until the suspend
+-- event is known (filled). No index on a column that changes: every update stays HOT; what is to be done is
+-- in tables of its own (outbox, gate_outbox, expiry, unclaimed).
+CREATE TABLE fermata.checkpoint (
+	checkpoint_id       uuid PRIMARY KEY,
+	state               fermata.gate_state NOT NULL,
+	filled              boolean NOT NULL,
+	published           boolean NOT NULL DEFAULT false,
+	held                boolean NOT NULL DEFAULT false,
+	from_ledger         boolean NOT NULL DEFAULT false,
+	approvals           integer NOT NULL DEFAULT 0,
+	verdict             fermata.verdict,
+	decided_at          bigint,
+	version             bigint NOT NULL DEFAULT 0,
+	changed_at          bigint NOT NULL,
+	reason              text,
+	ledger_decisions    uuid[],
+
+	tenant              text,
+	session_id          text,
+	gate_id             text,
+	suspend_seq         bigint,
+	agent               text,
+	agent_version       text,
+	requested_by        text,
+	title               text,
+	risk                fermata.risk,
+	required_approvals  integer,
+	approvers           text[],
+	labels              jsonb,
+	suspended_at        bigint,
+	appended_at         bigint,
+	expires_at          bigint,
+	on_expiry           fermata.on_expiry,
+	digest              bytea,
+
+	-- what is needed besides the key to open the payload
+	seal_format         smallint,
+	compression         smallint,
+	plain_len           integer,
+	sealed_len          integer,
+	kek_id              text,
+	wrapped_key         bytea, -- null once erased
+	seal_commit         bytea,
+	schema_sha256       bytea,
+	payload_day         date,
+
+	-- its shard: a partition of a resumes topic, fixed when the row is filled
+	resumes_topic       text,
+	resumes_partition   integer,
+
+	CHECK (NOT filled OR (tenant IS NOT NULL AND session_id IS NOT NULL AND gate_id IS NOT NULL
+		AND suspend_seq IS NOT NULL AND digest IS NOT NULL AND payload_day IS NOT NULL
+		AND resumes_topic IS NOT NULL AND resumes_partition IS NOT NULL))
+) WITH (fillfactor = 70);
+
+-- The line of a gate: what a later suspend supersedes; also the way to a session by its id.
+CREATE INDEX checkpoint_line ON fermata.checkpoint (session_id, tenant, gate_id, suspend_seq)
+	WHERE session_id IS NOT NULL;
+
+-- The sealed state: written once, read once, dropped by the day.
+CREATE TABLE fermata.payload (
+	checkpoint_id  uuid NOT NULL,
+	day            date NOT NULL,
+	body           bytea NOT NULL,
+	PRIMARY KEY (checkpoint_id, day)
+) PARTITION BY RANGE (day);
+ALTER TABLE fermata.payload ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE TABLE fermata.payload_default PARTITION OF fermata.payload DEFAULT;
+ALTER TABLE fermata.payload_default ALTER COLUMN body SET STORAGE EXTERNAL;
+
+-- Every decision that came, and what became of it.
+CREATE TABLE fermata.decision (
+	decision_id        uuid PRIMARY KEY,
+	checkpoint_id      uuid NOT NULL,
+	outcome            fermata.outcome NOT NULL,
+	reason             text, -- why it was refused
+	decision           fermata.decision_kind NOT NULL,
+	issuer             text NOT NULL,
+	subject            text NOT NULL,
+	display            text NOT NULL,
+	decided_at         bigint NOT NULL,
+	stated_reason      text,
+	stated_session     text NOT NULL,
+	source_system      text NOT NULL,
+	source_ref         text NOT NULL,
+	source_delivery    text NOT NULL,
+	checkpoint_digest  bytea,
+	record_digest      bytea NOT NULL,
+	id_text            text NOT NULL, -- as it was sent
+	topic              text NOT NULL,
+	partition          integer NOT NULL,
+	"offset"           bigint NOT NULL,
+	appended_at        bigint NOT NULL,
+	seq                bigint GENERATED ALWAYS AS IDENTITY,
+	-- sealed edits, under a key of their own
+	edits_format       smallint,
+	edits_compression  smallint,
+	edits_plain_len    integer,
+	edits_kek_id       text,
+	edits_wrapped_key  bytea,
+	edits_commit       bytea,
+	edits_body         bytea
+);
+CREATE INDEX decision_checkpoint ON fermata.decision (checkpoint_id);
+
+-- Work lists.
+CREATE TABLE fermata.outbox (
+	checkpoint_id  uuid PRIMARY KEY,
+	topic          text NOT NULL,
+	partition      integer NOT NULL,
+	seq            bigint GENERATED ALWAYS AS IDENTITY
+);
+CREATE INDEX outbox_shard ON fermata.outbox (topic, partition, seq);
+
+CREATE TABLE fermata.gate_outbox (
+	checkpoint_id  uuid PRIMARY KEY,
+	topic          text NOT NULL,
+	partition      integer NOT NULL,
+	version        bigint NOT NULL
+);
+CREATE INDEX gate_outbox_shard ON fermata.gate_outbox (topic, partition);
+
+CREATE TABLE fermata.expiry (
+	checkpoint_id  uuid PRIMARY KEY,
+	expires_at     bigint NOT NULL,
+	sent_at        bigint
+);
+CREATE INDEX expiry_due ON fermata.expiry (expires_at);
+
+CREATE TABLE fermata.unclaimed (
+	checkpoint_id  uuid PRIMARY KEY,
+	since          bigint NOT NULL
+);
+
+-- Where intake stands. The last record is remembered so that a topic that was made anew is noticed.
+CREATE TABLE fermata.kafka_offset (
+	cluster_id      text NOT NULL,
+	topic           text NOT NULL,
+	partition       integer NOT NULL,
+	next            bigint NOT NULL,
+	last_offset     bigint,
+	last_timestamp  bigint,
+	last_digest     bytea,
+	waits           text CHECK (waits IN ('alarm', 'registry')),
+	PRIMARY KEY (cluster_id, topic, partition)
+) WITH (fillfactor = 50);
+
+-- How far each relay has read its ledger, a partition of a resumes topic.
+CREATE TABLE fermata.ledger_offset (
+	cluster_id     text NOT NULL,
+	topic          text NOT NULL,
+	partition      integer NOT NULL,
+	next           bigint NOT NULL,
+	doubt_before   bigint,
+	routes_digest  bytea NOT NULL,
+	PRIMARY KEY (cluster_id, topic, partition)
+) WITH (fillfactor = 50);
+
+-- Who works on this database, and the resumes topics that were ever published to.
+CREATE TABLE fermata.installation (
+	only_one      boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+	worker_group  text NOT NULL,
+	cluster_id    text NOT NULL,
+	since         bigint NOT NULL
+);
+CREATE TABLE fermata.resumes_topic (
+	topic       text PRIMARY KEY,
+	partitions  integer NOT NULL CHECK (partitions > 0)
+);
+
+-- Every schema ever seen, so that what was written with it can be read for ever.
+CREATE TABLE fermata.schema_text (
+	sha256       bytea PRIMARY KEY, -- of the canonical form
+	fingerprint  bytea NOT NULL,    -- CRC-64-AVRO, 8 bytes little-endian
+	registry_id  integer,
+	text         text NOT NULL,
+	seen_at      bigint NOT NULL
+);
+
+CREATE VIEW fermata.gates AS
+	SELECT checkpoint_id, state, verdict, tenant, session_id, gate_id, agent, agent_version, title, risk,
+		requested_by, approvals, required_approvals, approvers, labels, suspend_seq, reason,
+		to_timestamp(suspended_at / 1e6) AS suspended_at,
+		to_timestamp(decided_at / 1e6) AS decided_at,
+		to_timestamp(expires_at / 1e6) AS expires_at,
+		to_timestamp(changed_at / 1e6) AS changed_at
+	FROM fermata.checkpoint;

@@ -1,0 +1,328 @@
+/*
+ * store.h - PostgreSQL. The only room that knows libpq; every statement has a name in here.
+ *
+ * A store is one connection and belongs to one thread. Every call may find the connection gone: then it
+ * returns RETRY, and the next call connects again by itself (store_reconnects tells how often that has
+ * happened, because a new connection may be one to an older database: protocol.md). What is loaded lives
+ * in the arena that the call was given.
+ *
+ * SQLSTATE classes 08, 40, 53, 55, 57, 58, XX and 25006 are RETRY; 22, 23 and 54 are REJECT with
+ * ERR_POISON; 42 and 3F are FATAL, anything else REJECT with ERR_POISON too. The caller of a failed
+ * batch calls store_rollback and is then outside of any transaction.
+ */
+#ifndef FERMATA_STORE_STORE_H
+#define FERMATA_STORE_STORE_H
+
+#include "core/policy.h"
+
+struct store;
+
+struct store_settings {
+	const char *dsn;       /* libpq connection string, or NULL for libpq's own defaults */
+	const char *name;      /* application_name: "fermata intake" */
+	bool prepared;         /* false behind an old pooler: statements are sent whole each time */
+	int connect_timeout_s; /* 0: 10 */
+};
+
+/* Does not connect yet. FATAL: the DSN is not one. */
+FM_MUSTCHECK enum fate store_open(struct store **ret_store, const struct store_settings *settings,
+                                  struct error *error);
+void store_close(struct store *store);
+/* Connects if it is not connected. */
+FM_MUSTCHECK enum fate store_connect(struct store *store, struct error *error);
+/* How many connections were made so far. */
+uint64_t store_reconnects(const struct store *store);
+/* The socket to poll for notifications, -1 when there is no connection. */
+int store_socket(const struct store *store);
+/* Rolls back whatever is open. Drops the connection if that does not work. */
+void store_rollback(struct store *store);
+
+/* ---- the schema of the database ---- */
+
+/* Brings the schema up to date under an advisory lock; safe to run twice and at once. *ret_from, *ret_to:
+ * the versions before and after (0: there was none). FATAL: newer than this program. */
+FM_MUSTCHECK enum fate store_migrate(struct store *store, int *ret_from, int *ret_to, struct error *error);
+/* RETRY: not migrated yet (run `fermata migrate`); FATAL ERR_USAGE: newer than this program. */
+FM_MUSTCHECK enum fate store_check_version(struct store *store, struct error *error);
+/* Makes the payload partitions of `count` days from the day of `from_us` on (under an advisory lock). */
+FM_MUSTCHECK enum fate store_payload_days(struct store *store, int64_t from_us, int count,
+                                          struct error *error);
+
+struct resumes_topic {
+	struct view topic;
+	int32_t partitions;
+};
+
+/* First start: writes group and cluster; later: FATAL ERR_USAGE when the group or the cluster is another
+ * (adopt: the group is changed instead). Then adds the topics that are not known, and FATAL ERR_USAGE when
+ * one has another partition count. Gives back all that are known, those of earlier configurations too. */
+FM_MUSTCHECK enum fate store_installation(struct store *store, const char *group, const char *cluster_id,
+                                          bool adopt, const struct resumes_topic *topics, size_t len,
+                                          struct arena *arena, struct resumes_topic **ret_known,
+                                          size_t *ret_len, struct error *error);
+
+/* ---- positions of intake ---- */
+
+enum position_waits { WAITS_NO, WAITS_ALARM, WAITS_REGISTRY };
+
+struct position {
+	struct view topic;
+	int32_t partition;
+	int64_t next;
+	bool has_last; /* the last record is known: */
+	int64_t last_offset;
+	int64_t last_timestamp; /* us */
+	uint8_t last_digest[DIGEST_LEN];
+	enum position_waits waits;
+};
+
+/* All rows of this cluster. */
+FM_MUSTCHECK enum fate store_positions(struct store *store, const char *cluster_id, struct arena *arena,
+                                       struct position **ret_positions, size_t *ret_len, struct error *error);
+FM_MUSTCHECK enum fate store_position_waits(struct store *store, const char *cluster_id, const char *topic,
+                                            int32_t partition, enum position_waits waits,
+                                            struct error *error);
+
+/* ---- a batch of intake: begin, write, commit ---- */
+
+/* A move of a position: next from lo to hi, if it still is lo. lo == POSITION_NEW: there was no row. */
+struct move {
+	const char *topic;
+	int32_t partition;
+	int64_t lo;
+	int64_t hi;
+	bool has_last; /* else the old ones are kept (the move is over an end-of-partition only) */
+	int64_t last_offset;
+	int64_t last_timestamp;
+	uint8_t last_digest[DIGEST_LEN];
+};
+
+#define POSITION_NEW (-1)
+
+struct line {
+	struct view tenant;
+	struct view session_id;
+	struct view gate_id;
+};
+
+struct batch_request {
+	const char *cluster_id;
+	const struct move *moves; /* sorted by topic, partition */
+	size_t moves_len;
+	const struct line *lines; /* of the suspends; no doubles */
+	size_t lines_len;
+	const struct uuid *checkpoints; /* every id touched; sorted, no doubles */
+	size_t checkpoints_len;
+	const struct uuid *decisions; /* ids of the decisions in the batch; no doubles */
+	size_t decisions_len;
+	bool count_unclaimed;
+};
+
+struct batch_loaded {
+	bool stale;                 /* a move found no row: this worker's positions are not the database's */
+	struct position *positions; /* all rows of the cluster, read after the moves in the same transaction */
+	size_t positions_len;
+	struct checkpoint **checkpoints; /* those that exist: the ids asked for and the open ones of the lines,
+	                                  * all locked; sorted by id */
+	size_t checkpoints_len;
+	int64_t *highest;            /* for each line, its highest suspend_seq ever seen; 0: none */
+	struct decision **decisions; /* those with the ids asked for, and all that are counted or waiting of the
+	                              * checkpoints asked for; sorted by seq */
+	size_t decisions_len;
+	int64_t unclaimed; /* rows of the list, when asked for */
+};
+
+/*
+ * BEGIN, the moves (compare-and-set, each a statement), advisory locks of the lines in order, the locks of
+ * the rows in the order of their ids, then - in statements of their own, so that they see what the locks
+ * waited for - lines, decisions and counts. On stale the rest is not filled and the caller rolls back.
+ */
+FM_MUSTCHECK enum fate store_batch_begin(struct store *store, const struct batch_request *request,
+                                         struct arena *arena, struct batch_loaded *ret_loaded,
+                                         struct error *error);
+
+/* What is to be written of one checkpoint. */
+struct checkpoint_write {
+	const struct checkpoint *checkpoint;
+	bool insert;     /* else update */
+	bool fill;       /* the columns of the suspend event and the payload (sealed.body) are written too */
+	bool outbox;     /* put it into the outbox */
+	bool gate_event; /* put (or raise) its row in gate_outbox to checkpoint->version */
+	bool expiry_set; /* a row in expiry for checkpoint->expires_at */
+	bool expiry_clear;
+	bool unclaimed_set; /* a row in unclaimed, since = changed_at */
+	bool unclaimed_clear;
+};
+
+struct batch_write {
+	const struct checkpoint_write *checkpoints; /* sorted by id */
+	size_t checkpoints_len;
+	const struct decision *const *inserts; /* in the order of judging: seq grows in that order */
+	size_t inserts_len;
+	const struct decision *const *updates; /* outcome and outcome_reason of waiting ones */
+	size_t updates_len;
+	bool notify; /* NOTIFY fermata_outbox, for the relays of other processes */
+};
+
+/* RETRY with ERR_STALE: an insert found a row that another worker had made meanwhile: roll back and do the
+ * batch again at once. Nothing is visible to others before store_commit. */
+FM_MUSTCHECK enum fate store_batch_write(struct store *store, const struct batch_write *write,
+                                         struct error *error);
+/* RETRY: the outcome is unknown; the positions tell. */
+FM_MUSTCHECK enum fate store_commit(struct store *store, struct error *error);
+
+/* ---- the relay ---- */
+
+/* A shard of a ledger, and where this relay believes it stands. */
+struct shard {
+	const char *cluster_id;
+	const char *topic;
+	int32_t partition;
+};
+
+#define LEDGER_NONE (-1) /* there is no row */
+
+struct ledger {
+	int64_t next;         /* or LEDGER_NONE */
+	int64_t doubt_before; /* or TIME_NONE */
+};
+
+FM_MUSTCHECK enum fate store_ledger(struct store *store, const struct shard *shard, struct ledger *ret_ledger,
+                                    struct error *error);
+
+/* A resume that was found in the ledger. */
+struct ledger_found {
+	struct uuid checkpoint_id;
+	enum verdict verdict;
+	const struct uuid *decisions;
+	size_t decisions_len;
+	int64_t appended_at;
+};
+
+/*
+ * R2, one batch: first every checkpoint found is upserted as RESUMED (sorted by id; published, from_ledger,
+ * verdict, ledger_decisions; a gate event where a filled row's state changed), then, in statements of their
+ * own, the outbox, expiry and unclaimed rows go, then ledger_offset moves from mine to next by
+ * compare-and-set (mine == LEDGER_NONE: the row is made). doubt_before and the digest of the routes are
+ * written too. One transaction, committed. *ret_new: how many were not RESUMED before.
+ * RETRY with ERR_STALE: the compare-and-set found another value.
+ */
+FM_MUSTCHECK enum fate store_ledger_advance(struct store *store, const struct shard *shard, int64_t mine,
+                                            int64_t next, int64_t doubt_before,
+                                            const uint8_t routes_digest[32], const struct ledger_found *found,
+                                            size_t len, size_t *ret_new, struct error *error);
+
+struct outbox_row {
+	int64_t seq;
+	struct checkpoint *checkpoint; /* with sealed.body */
+	struct decision **decisions;   /* those that counted, in the order of judging, with their edits */
+	size_t decisions_len;
+};
+
+struct gate_row {
+	struct checkpoint *checkpoint; /* with sealed.body when asked for and not erased or purged */
+	int64_t version;               /* of gate_outbox when it was read */
+	bool gone;                     /* erased or purged: a tombstone is to be written */
+};
+
+struct relay_take {
+	struct ledger ledger;    /* read in the same snapshot as the rows */
+	bool ready;              /* every partition of every topic in resumes_topic has a ledger_offset row that
+	                       * carries today's digest of the routes; when false there are no outbox rows */
+	struct outbox_row *rows; /* from the lowest seq; only DECIDED ones */
+	size_t rows_len;
+	struct gate_row *gates;
+	size_t gates_len;
+};
+
+/*
+ * R3. skip: checkpoints that must wait (passed over). At most rows rows of each kind and about `bytes` of
+ * sealed payloads in all, but at least one row. with_action: load payloads for gate events.
+ */
+FM_MUSTCHECK enum fate store_relay_take(struct store *store, const struct shard *shard,
+                                        const uint8_t routes_digest[32], const struct uuid *skip,
+                                        size_t skip_len, size_t rows, size_t bytes, bool with_action,
+                                        struct arena *arena, struct relay_take *ret_take,
+                                        struct error *error);
+
+/* A gate event that was published, or (for what is marked) the version that RESUMED was published with. */
+struct gate_sent {
+	struct uuid checkpoint_id;
+	int64_t version;
+};
+
+/*
+ * R5: marks `resumed` as RESUMED (published; version and changed_at as given: the relay publishes the gate
+ * event of RESUMED in the same Kafka transaction as the resume), then deletes their outbox rows, then the
+ * gate_outbox rows of `resumed` and `gates` whose version is not above the one published, then moves
+ * ledger_offset from mine to next by compare-and-set (next == mine: only compared). One transaction,
+ * committed. ERR_STALE as above.
+ */
+FM_MUSTCHECK enum fate store_relay_mark(struct store *store, const struct shard *shard, int64_t mine,
+                                        int64_t next, const struct gate_sent *resumed, size_t resumed_len,
+                                        const struct gate_sent *gates, size_t gates_len, int64_t now,
+                                        struct error *error);
+/* Takes one out of the outbox with a reason (a write with the compare-and-set of mine, committed). */
+FM_MUSTCHECK enum fate store_relay_set_aside(struct store *store, const struct shard *shard, int64_t mine,
+                                             const struct uuid *checkpoint_id, enum gate_state state,
+                                             const char *reason, int64_t now, struct error *error);
+
+/* LISTEN fermata_outbox on this connection, and whether a notification has come since (never blocks). */
+FM_MUSTCHECK enum fate store_listen(struct store *store, struct error *error);
+bool store_notified(struct store *store);
+
+/* ---- the reaper ---- */
+
+struct due {
+	struct uuid checkpoint_id;
+	int64_t expires_at;
+	uint32_t refused; /* EXPIRE decisions of it that were refused */
+	struct view session_id;
+	uint8_t digest[DIGEST_LEN];
+};
+
+/* Claims rows with expires_at < before that were not sent since resend_before; SKIP LOCKED; sent_at = now.
+ * In a transaction that stays open until store_commit or store_rollback. */
+FM_MUSTCHECK enum fate store_expiry_claim(struct store *store, int64_t before, int64_t resend_before,
+                                          int64_t now, size_t limit, struct arena *arena,
+                                          struct due **ret_due, size_t *ret_len, struct error *error);
+/* Earliest expires_at that waits, TIME_NONE when there is none. */
+FM_MUSTCHECK enum fate store_expiry_next(struct store *store, int64_t *ret_expires_at, struct error *error);
+/* UNCLAIMED rows older than before go, their decisions end refused, `no_suspend`. Committed. */
+FM_MUSTCHECK enum fate store_unclaimed_sweep(struct store *store, int64_t before, size_t limit,
+                                             size_t *ret_count, struct error *error);
+/* For the gauges. */
+FM_MUSTCHECK enum fate store_backlog(struct store *store, int64_t *ret_outbox, int64_t *ret_gates,
+                                     int64_t *ret_unclaimed, struct error *error);
+/* Rows in the outbox of one shard. */
+FM_MUSTCHECK enum fate store_outbox_count(struct store *store, const char *topic, int32_t partition,
+                                          int64_t *ret_count, struct error *error);
+
+/* ---- what people ask ---- */
+
+struct checkpoint_filter {
+	const struct uuid *checkpoint_id; /* or NULL */
+	struct view session_id;           /* null: any */
+	struct view tenant;               /* null: any */
+	struct view agent;                /* null: any */
+	bool open_only;                   /* PENDING, and QUARANTINED without a verdict */
+	bool has_state;
+	enum gate_state state;
+	size_t limit; /* 0: 1,000,000 */
+};
+
+/* Rows by time of suspension, oldest first, a page at a time; stops when each returns false. The arena is
+ * used for one page and reset between pages. */
+typedef bool store_each_checkpoint(void *context, const struct checkpoint *checkpoint);
+FM_MUSTCHECK enum fate store_checkpoints(struct store *store, const struct checkpoint_filter *filter,
+                                         struct arena *arena, store_each_checkpoint *each, void *context,
+                                         struct error *error);
+/* All decisions of a checkpoint in the order of judging. */
+FM_MUSTCHECK enum fate store_decisions(struct store *store, const struct uuid *checkpoint_id,
+                                       struct arena *arena, struct decision ***ret_decisions, size_t *ret_len,
+                                       struct error *error);
+/* Loads checkpoint->sealed.body; REJECT ERR_NO when it was purged. */
+FM_MUSTCHECK enum fate store_payload(struct store *store, struct checkpoint *checkpoint, struct arena *arena,
+                                     struct error *error);
+
+#endif
