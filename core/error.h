@@ -74,6 +74,9 @@ enum fate error_wrap(struct error *error, const char *fmt, ...) FM_PRINTF(2, 3);
 /* The contract's name of a code ("framing", "unknown_schema", ...). Never NULL. */
 const char *error_code_name(enum error_code code);
 
+/* "ok", "retry", "reject", "fatal". Never NULL. */
+const char *error_fate_name(enum fate fate);
+
 /* The exit code of the command line for an error: 0, 1, 2, 69, 70 or 75 (contract.md). */
 int error_exit_code(const struct error *error);
 

@@ -30,6 +30,9 @@ int view_compare(struct view a, struct view b);
 /* Are the bytes well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms, up to U+10FFFF)? */
 bool view_is_utf8(struct view view);
 bool view_has_nul(struct view view);
+/* The length (1 to 4) of the well-formed UTF-8 character that the view begins with; 0 when it is empty or
+ * begins with none. */
+size_t view_utf8_step(struct view view);
 
 /*
  * Owned bytes that grow, never beyond ceiling. Failure is sticky: after an append that did not fit
@@ -41,6 +44,7 @@ struct buffer {
 	size_t len;
 	size_t cap;
 	size_t ceiling;
+	size_t dirty; /* bytes from the start that something may have been written to */
 	bool failed;
 };
 
@@ -71,7 +75,8 @@ void arena_reset(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t len);
 /* count * size, checked for overflow. */
 void *arena_array(struct arena *arena, size_t count, size_t size);
-/* Copies; the copy is followed by a NUL that is not counted. data == NULL only on failure. */
+/* Copies; the copy is followed by a NUL that is not counted. data == NULL only on failure: a null view
+ * gives an empty one, so who keeps nulls apart looks before copying. */
 struct view arena_copy(struct arena *arena, struct view view);
 /* The view as a C string (cut at nothing: the caller has checked for U+0000). NULL on failure. */
 char *arena_text(struct arena *arena, struct view view);
