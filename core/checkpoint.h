@@ -52,6 +52,8 @@ struct checkpoint {
 	int64_t expires_at; /* or TIME_NONE */
 	enum on_expiry on_expiry;
 	uint8_t digest[DIGEST_LEN];
+	struct view traceparent; /* W3C trace context of the suspend record, or null; carried through the wait */
+	struct view tracestate;  /* or null */
 	struct sealed sealed;
 
 	bool has_verdict;

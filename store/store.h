@@ -129,7 +129,7 @@ struct batch_loaded {
 	struct decision **decisions; /* those with the ids asked for, and all that are counted or waiting of the
 	                              * checkpoints asked for; sorted by seq */
 	size_t decisions_len;
-	int64_t unclaimed; /* rows of the list, when asked for */
+	int64_t unclaimed; /* decisions that wait in all (the sum of unclaimed.decisions), when asked for */
 };
 
 /*
@@ -150,7 +150,7 @@ struct checkpoint_write {
 	bool gate_event; /* put (or raise) its row in gate_outbox to checkpoint->version */
 	bool expiry_set; /* a row in expiry for checkpoint->expires_at */
 	bool expiry_clear;
-	bool unclaimed_set; /* a row in unclaimed, since = changed_at */
+	int32_t unclaimed_add; /* > 0: its row in unclaimed is made (since = changed_at), or raised by so many */
 	bool unclaimed_clear;
 };
 

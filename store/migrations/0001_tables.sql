@@ -44,6 +44,8 @@ CREATE TABLE fermata.checkpoint (
 	expires_at          bigint,
 	on_expiry           fermata.on_expiry,
 	digest              bytea,
+	traceparent         text, -- W3C trace context of the suspend record
+	tracestate          text,
 
 	-- what is needed besides the key to open the payload
 	seal_format         smallint,
@@ -141,7 +143,8 @@ CREATE INDEX expiry_due ON fermata.expiry (expires_at);
 
 CREATE TABLE fermata.unclaimed (
 	checkpoint_id  uuid PRIMARY KEY,
-	since          bigint NOT NULL
+	since          bigint NOT NULL,
+	decisions      integer NOT NULL -- how many wait: their sum is bounded by worker.unclaimed_max
 );
 
 -- Where intake stands. The last record is remembered so that a topic that was made anew is noticed.
