@@ -1,0 +1,280 @@
+"""Kafka as the tests see it: make topics, produce and know that it is durable, read to the end."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+import avrolib
+from waiting import TIMEOUT, TimedOut, wait_for
+
+LARGEST = 16 * 1024 * 1024
+
+
+@dataclass
+class Record:
+    """One record as it was read; headers is a list of (name, bytes or None)."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes
+    value: bytes
+    headers: list
+    timestamp: int
+    schema: str = None
+    _datum: dict = field(default=None, repr=False)
+
+    @property
+    def datum(self):
+        """The decoded value; None stays None."""
+        if self._datum is None and self.value is not None:
+            self._datum = avrolib.schema(self.schema).decode(self.value)
+        return self._datum
+
+    @property
+    def place(self):
+        """(topic, partition, offset)."""
+        return self.topic, self.partition, self.offset
+
+    def header(self, name):
+        """The text of the one header of that name, or None."""
+        found = [value for key, value in self.headers if key == name]
+        if len(found) > 1:
+            raise AssertionError(f"header {name} is there {len(found)} times")
+        return found[0].decode() if found and found[0] is not None else None
+
+
+@dataclass(frozen=True)
+class Ack:
+    """Where Kafka put a record: its coordinates and its time in ms."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+
+    @property
+    def place(self):
+        """(topic, partition, offset)."""
+        return self.topic, self.partition, self.offset
+
+
+def create_topics(bootstrap, partitions_by_name, configs=None):
+    """Make topics and wait until each partition has a leader."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    wanted = [
+        NewTopic(name, count, 1, config=(configs or {}).get(name, {}))
+        for name, count in partitions_by_name.items()
+    ]
+    for future in admin.create_topics(wanted, operation_timeout=30).values():
+        future.result()
+
+    def all_led():
+        known = admin.list_topics(timeout=30).topics
+        return all(
+            name in known
+            and len(known[name].partitions) == count
+            and all(p.leader >= 0 for p in known[name].partitions.values())
+            for name, count in partitions_by_name.items()
+        )
+
+    wait_for(all_led, f"topics {sorted(partitions_by_name)}")
+
+
+def delete_topics(bootstrap, names):
+    """Delete topics; what is not there is left alone."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.delete_topics(list(names), operation_timeout=10).values():
+        if future.exception() is not None:
+            error = future.exception().args[0]
+            if error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise future.exception()
+
+
+class Sender:
+    """A plain producer, acks=all. Every send is known to be durable when it returns."""
+
+    def __init__(self, bootstrap, **properties):
+        self._lock = threading.Lock()
+        settings = {
+            "bootstrap.servers": bootstrap,
+            "acks": "all",
+            "enable.idempotence": True,
+            "partitioner": "murmur2_random",
+            "message.max.bytes": LARGEST,
+            "linger.ms": 0,
+            "reconnect.backoff.max.ms": 500,
+        }
+        settings.update({key.replace("_", "."): value for key, value in properties.items()})
+        self._producer = Producer(settings)
+
+    def prime(self, *names):
+        """Learn of topics that were made just now; a first send that finds them out takes 1 s."""
+        for name in names:
+            self._producer.list_topics(name, timeout=TIMEOUT)
+
+    @property
+    def brokers(self):
+        """["host:port"] of the brokers as they are advertised to this producer."""
+        known = self._producer.list_topics(timeout=TIMEOUT).brokers.values()
+        return [f"{broker.host}:{broker.port}" for broker in known]
+
+    def send(self, topic, value, key=None, headers=None, partition=-1, timestamp=0):
+        """Produce one record; returns its Ack."""
+        return self.send_all([(topic, value, key, headers, partition, timestamp)])[0]
+
+    def send_all(self, records):
+        """Produce (topic, value, key, headers, partition, timestamp) in order; returns the Acks.
+
+        The last four may be left out.
+        """
+        acks = []
+        with self._lock:
+            for index, record in enumerate(records):
+                acks.append(None)
+                self._enqueue(index, acks, *record)
+            left = self._producer.flush(TIMEOUT)
+        if left:
+            raise TimedOut(f"{left} records were not acknowledged within {TIMEOUT:.0f} s")
+        for ack in acks:
+            if isinstance(ack, KafkaError):
+                raise AssertionError(f"Kafka refused a record: {ack}")
+        return acks
+
+    def _enqueue(self, index, acks, topic, value, key=None, headers=None, partition=-1, at=0):
+        def acked(error, message):
+            acks[index] = error or Ack(
+                message.topic(), message.partition(), message.offset(), message.timestamp()[1]
+            )
+
+        while True:
+            try:
+                self._producer.produce(
+                    topic,
+                    value=value,
+                    key=key,
+                    headers=headers,
+                    partition=partition,
+                    timestamp=at,
+                    on_delivery=acked,
+                )
+                self._producer.poll(0)
+                return
+            except BufferError:
+                self._producer.poll(0.1)
+
+
+class Reader:
+    """Reads a topic from its beginning, read_committed unless told otherwise, and remembers all."""
+
+    def __init__(self, bootstrap, topic, schema=None, isolation="read_committed"):
+        self.topic = topic
+        self.schema = schema
+        self.records = []
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "fermata-test-reader",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": isolation,
+                "auto.offset.reset": "error",
+                "fetch.wait.max.ms": 20,
+                "fetch.message.max.bytes": LARGEST,
+                "receive.message.max.bytes": 4 * LARGEST,
+                "queued.max.messages.kbytes": 65536,
+            }
+        )
+        metadata = self._consumer.list_topics(topic, timeout=TIMEOUT).topics[topic]
+        if not metadata.partitions:
+            raise AssertionError(f"there is no topic {topic}")
+        self._position = {partition: 0 for partition in metadata.partitions}
+        self._consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in self._position])
+
+    def close(self):
+        """Leave the broker."""
+        self._consumer.close()
+
+    def poll(self, seconds):
+        """Take in what is there, wait that long for the first; returns whether any record came."""
+        first = self._consumer.poll(seconds)
+        came = False
+        for message in [first, *self._consumer.consume(500, 0)] if first is not None else []:
+            error = message.error()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                self._advance(message.partition(), message.offset())
+            elif error is not None:
+                raise AssertionError(f"reading {self.topic}: {error}")
+            else:
+                came = True
+                self._advance(message.partition(), message.offset() + 1)
+                self.records.append(self._record(message))
+        return came
+
+    def _advance(self, partition, offset):
+        self._position[partition] = max(self._position[partition], offset)
+
+    def _record(self, message):
+        return Record(
+            message.topic(),
+            message.partition(),
+            message.offset(),
+            message.key(),
+            message.value(),
+            message.headers() or [],
+            message.timestamp()[1],
+            self.schema,
+        )
+
+    def catch_up(self, timeout=TIMEOUT):
+        """Read on to what is the end now (the last stable offset); returns all records."""
+        ends = {
+            p: self._consumer.get_watermark_offsets(TopicPartition(self.topic, p), timeout=timeout)[1]
+            for p in self._position
+        }
+        deadline = time.monotonic() + timeout
+        while any(self._position[p] < end for p, end in ends.items()):
+            self.poll(0.05)
+            if time.monotonic() > deadline:
+                raise TimedOut(f"{self.topic}: at {self._position}, the end is {ends}")
+        return self.records
+
+    def wait(self, condition, what, timeout=TIMEOUT, meanwhile=None):
+        """Read on until condition(records) is true; returns what it returned."""
+        deadline = time.monotonic() + timeout
+        while True:
+            result = condition(self.records)
+            if result:
+                return result
+            if meanwhile is not None:
+                meanwhile()
+            if time.monotonic() > deadline:
+                text = what() if callable(what) else what
+                raise TimedOut(
+                    f"waited {timeout:.0f} s in vain for {text} among the {len(self.records)} "
+                    f"records of {self.topic}"
+                )
+            self.poll(0.05)
+
+
+def high_watermarks(bootstrap, topics):
+    """{(topic, partition): high watermark}, open transactions and markers counted in."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "fermata-test-reader",
+            "isolation.level": "read_uncommitted",
+        }
+    )
+    try:
+        known = consumer.list_topics(timeout=TIMEOUT).topics
+        return {
+            (topic, p): consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=TIMEOUT)[1]
+            for topic in topics
+            for p in known[topic].partitions
+        }
+    finally:
+        consumer.close()
