@@ -97,9 +97,11 @@ enum transition {
 };
 
 /*
- * The one door. Sets checkpoint->state (and ->published for EVENT_PUBLISHED and EVENT_SETTLE).
+ * The one door. Sets checkpoint->state (and ->published for EVENT_PUBLISHED, EVENT_SETTLE and
+ * EVENT_RESOLVE, once the state is RESUMED); everything else of the row is the caller's.
  * EVENT_RETRY leads to DECIDED when there is a verdict, else to PENDING; EVENT_FILL of a row that the
- * ledger made keeps RESUMED.
+ * ledger made keeps RESUMED. EVENT_VERDICT keeps QUARANTINED (the caller keeps the verdict, a retry
+ * leads on) and RESUMED (a decision that the ledger names, judged again).
  */
 enum transition checkpoint_apply(struct checkpoint *checkpoint, enum checkpoint_event event);
 

@@ -26,6 +26,7 @@ struct backoff {
 	int64_t last_ms;
 };
 
+/* 1 <= min_ms <= max_ms. The first wait is min_ms. */
 void backoff_init(struct backoff *backoff, int64_t min_ms, int64_t max_ms);
 /* The next wait in ms. */
 int64_t backoff_next(struct backoff *backoff);

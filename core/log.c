@@ -62,27 +62,37 @@ static bool is_hidden_break(const uint8_t *c, size_t step)
 	       (step == 3 && c[0] == 0xE2 && c[1] == 0x80 && (c[2] == 0xA8 || c[2] == 0xA9));
 }
 
-static bool has_short_escape(enum log_format format, uint8_t c)
+/* The letter that stands for the character after a backslash, or 0. */
+static char short_escape(enum log_format format, uint8_t c)
 {
-	return c == '\n' || c == '\r' || c == '\t' || (format == LOG_FORMAT_JSON && (c == '"' || c == '\\'));
+	static const char from[] = "\n\r\t\"\\";
+	static const char to[] = "nrt\"\\";
+	size_t known = format == LOG_FORMAT_JSON ? 5 : 3; /* quotes and backslashes mean nothing in text */
+
+	for (size_t i = 0; i < known; i++)
+		if ((uint8_t)from[i] == c)
+			return to[i];
+	return 0;
 }
 
 /* Writes the escape of the character of step bytes at c (step 0: of one byte that is not UTF-8). */
 static void escape(enum log_format format, const uint8_t *c, size_t step, char *ret_escape, size_t cap)
 {
-	if (step == 0 && format == LOG_FORMAT_JSON)
-		snprintf(ret_escape, cap, "\\ufffd");
-	else if (step == 0 || (step == 1 && format == LOG_FORMAT_TEXT && !has_short_escape(format, *c)))
-		snprintf(ret_escape, cap, "\\x%02x", *c);
-	else if (step == 1 && has_short_escape(format, *c))
-		snprintf(ret_escape, cap, "\\%c",
-		         *c == '\n' ? 'n' : *c == '\r' ? 'r' : *c == '\t' ? 't' : *c);
-	else if (step == 1)
-		snprintf(ret_escape, cap, "\\u%04x", *c);
-	else if (step == 2)
-		snprintf(ret_escape, cap, "\\u%04x", c[1]); /* U+0080 to U+00BF: the second byte is the number */
+	char letter = step == 1 ? short_escape(format, *c) : 0;
+	unsigned number = *c;
+
+	if (step == 2)
+		number = c[1]; /* U+0080 to U+00BF: the second byte is the number */
+	else if (step == 3)
+		number = 0x2000u + (c[2] & 0x3Fu); /* U+2000 to U+203F */
+	else if (step == 0 && format == LOG_FORMAT_JSON)
+		number = 0xFFFD;
+	if (letter != 0)
+		snprintf(ret_escape, cap, "\\%c", letter);
+	else if (step <= 1 && format == LOG_FORMAT_TEXT)
+		snprintf(ret_escape, cap, "\\x%02x", number);
 	else
-		snprintf(ret_escape, cap, "\\u%04x", 0x2000 + (c[2] & 0x3F));
+		snprintf(ret_escape, cap, "\\u%04x", number);
 }
 
 static bool is_plain(enum log_format format, const uint8_t *c, size_t step)
@@ -90,7 +100,7 @@ static bool is_plain(enum log_format format, const uint8_t *c, size_t step)
 	if (step == 0)
 		return false;
 	if (step == 1)
-		return *c >= 0x20 && *c != 0x7F && !has_short_escape(format, *c);
+		return *c >= 0x20 && *c != 0x7F && short_escape(format, *c) == 0;
 	return !is_hidden_break(c, step);
 }
 

@@ -14,6 +14,7 @@ enum metric {
 /* Thread-safe, lock-free. */
 void metrics_add(enum metric metric, int64_t amount);
 void metrics_set(enum metric metric, int64_t value);
+/* Of a histogram: how many observations there were. */
 int64_t metrics_get(enum metric metric);
 /* For histograms: one observation, in microseconds. */
 void metrics_observe_us(enum metric metric, int64_t us);

@@ -1,6 +1,7 @@
 /*
  * policy.h - is this decision acceptable? A reason, or none. Pure: rows and settings in, answer out.
- * The order of judging is that of security.md ("Decisions") and the first refusal is the one recorded.
+ * The rules are judged in the order of the table in policy.c (session, state, digest, time, person,
+ * edits), and the first refusal is the one recorded.
  */
 #ifndef FERMATA_CORE_POLICY_H
 #define FERMATA_CORE_POLICY_H
@@ -68,6 +69,8 @@ struct decision {
  * same_edits: only looked at for an APPROVE after a first one that counted: do both have no edits, or
  * equal ones? (The caller opens them.)
  * A decision that acts on what is decided already is refused by the checkpoint's state.
+ * Where the ledger marked the row before (checkpoint->from_ledger), the ids of the resume settle it: a
+ * decision that they name counts, any other is refused as wrong_session or already_decided.
  */
 enum refusal policy_judge(const struct policy *policy, const struct checkpoint *checkpoint,
                           const struct decision *decision, const struct decision *const *counted,

@@ -8,17 +8,13 @@ static const char *const expiries[] = { "REJECT", "APPROVE", "HOLD" };
 static const char *const kinds[] = { "APPROVE", "REJECT", "CANCEL", "EXPIRE" };
 static const char *const verdicts[] = { "APPROVED", "REJECTED", "EXPIRED", "CANCELLED" };
 static const char *const states[GATE_STATE_COUNT] = {
-	[GATE_PENDING] = "PENDING",
-	[GATE_DECIDED] = "DECIDED",
-	[GATE_RESUMED] = "RESUMED",
-	[GATE_SUPERSEDED] = "SUPERSEDED",
-	[GATE_QUARANTINED] = "QUARANTINED",
-	[GATE_IN_DOUBT] = "IN_DOUBT",
+	[GATE_PENDING] = "PENDING",       [GATE_DECIDED] = "DECIDED",         [GATE_RESUMED] = "RESUMED",
+	[GATE_SUPERSEDED] = "SUPERSEDED", [GATE_QUARANTINED] = "QUARANTINED", [GATE_IN_DOUBT] = "IN_DOUBT",
 	[GATE_UNCLAIMED] = "UNCLAIMED",
 };
 
 /* A number that is none of the enum's (a bug, or a row that somebody else wrote) still has a name. */
-#define NAME_OF(names, value) \
+#define NAME_OF(names, value)                                                                                \
 	((size_t)(value) < sizeof(names) / sizeof((names)[0]) ? (names)[(size_t)(value)] : "?")
 
 const char *role_name(enum role role)
