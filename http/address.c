@@ -50,19 +50,23 @@ static bool split(const char *listen, struct spec *spec)
 	return memchr(listen, ':', len) == NULL && take_host(spec, listen, len);
 }
 
-static enum fate resolve(const char *listen, struct addrinfo **ret_info, struct error *error)
+/* NULL, and *error says why; else the caller frees it. */
+static struct addrinfo *resolve(const char *listen, struct error *error)
 {
 	struct spec spec;
-	if (!split(listen, &spec))
-		return error_set(error, FATE_FATAL, ERR_USAGE,
-		                 "\"%s\" is no address to listen on: write HOST:PORT, an IPv6 address in brackets",
-		                 listen);
+	if (!split(listen, &spec)) {
+		error_set(error, FATE_FATAL, ERR_USAGE,
+		          "\"%s\" is no address to listen on: write HOST:PORT, an IPv6 address in brackets", listen);
+		return NULL;
+	}
 	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM };
-	int code = getaddrinfo(spec.host, spec.port, &hints, ret_info);
-	if (code != 0)
-		return error_set(error, FATE_FATAL, ERR_USAGE, "cannot resolve \"%s\" to listen on: %s", spec.host,
-		                 gai_strerror(code));
-	return FATE_OK;
+	struct addrinfo *info = NULL;
+	int code = getaddrinfo(spec.host, spec.port, &hints, &info);
+	if (code == 0)
+		return info;
+	error_set(error, FATE_FATAL, ERR_USAGE, "cannot resolve \"%s\" to listen on: %s", spec.host,
+	          gai_strerror(code));
+	return NULL;
 }
 
 static int bind_and_listen(const struct addrinfo *info)
@@ -84,10 +88,9 @@ static int bind_and_listen(const struct addrinfo *info)
 
 enum fate address_listen(const char *listen, int *ret_fd, struct error *error)
 {
-	struct addrinfo *info = NULL;
-	enum fate fate = resolve(listen, &info, error);
-	if (fate != FATE_OK)
-		return fate;
+	struct addrinfo *info = resolve(listen, error);
+	if (info == NULL)
+		return FATE_FATAL;
 	*ret_fd = bind_and_listen(info);
 	int saved = errno;
 	freeaddrinfo(info);

@@ -382,7 +382,7 @@ const char *http_warning(const struct http *http)
 	if (http->loopback || !is_lenient(MHD_get_version()))
 		return NULL;
 	return "libmicrohttpd before 1.0.0 listens on an address that other machines reach: put a proxy in front "
-	       "of it";
+		   "of it";
 }
 
 void http_stop(struct http *http)
