@@ -56,6 +56,8 @@ void reader_close(struct reader *reader, int64_t deadline_ms);
 FM_MUSTCHECK enum fate reader_poll(struct reader *reader, int timeout_ms, enum reader_event *ret_event,
                                    struct record *ret_record, struct error *error);
 void record_done(struct record *record);
+/* Makes a reader_poll that waits (or else the next one) return at once. Thread-safe. */
+void reader_stop_waiting(struct reader *reader);
 
 /* The assignment of the group as last announced; the array is the reader's, until the next poll. */
 const struct partition_at *reader_assignment(const struct reader *reader, size_t *ret_len);

@@ -30,8 +30,7 @@ typedef bool kafka_property_setter(void *context, const char *name, const char *
 /* Hands the user's properties to set, one by one. FATAL ERR_USAGE for an owned one and for one that is not
  * taken; the message names the property and never its value, which may be a secret. */
 FM_MUSTCHECK enum fate kafka_properties_apply(const struct property *properties, size_t len,
-                                              kafka_property_setter *set, void *context,
-                                              struct error *error);
+                                              kafka_property_setter *set, void *context, struct error *error);
 /* The value of a property among the user's; NULL when it is not there. The last one counts. */
 const char *kafka_property_find(const struct property *properties, size_t len, const char *name);
 
