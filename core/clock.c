@@ -36,11 +36,8 @@ char *clock_format(int64_t real_us, char *text, size_t cap)
 		snprintf(text, cap, "%" PRId64, real_us);
 		return text;
 	}
-	size_t len = strftime(text, cap, "%m-%dT%H:%M:%S", &tm);
-	assert(len == 14);
-	char date[16];
-	snprintf(date, sizeof(date), "%.14s", text);
-	snprintf(text, cap, "%04d-%s.%06dZ", tm.tm_year + 1900, date, (int)us);
+	snprintf(text, cap, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
+	         tm.tm_hour, tm.tm_min, tm.tm_sec, (int)us);
 	return text;
 }
 

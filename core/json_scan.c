@@ -201,14 +201,11 @@ static enum follow scan_value(struct scan *scan)
 
 bool json_scan(struct view text)
 {
-	struct scan scan;
 	enum follow follow = FOLLOW_VALUE;
 
 	if (text.len == 0 || !view_is_utf8(text))
 		return false;
-	scan.at = text.data;
-	scan.end = text.data + text.len;
-	scan.depth = 0;
+	struct scan scan = { .at = text.data, .end = text.data + text.len };
 	while (follow == FOLLOW_VALUE)
 		follow = scan_value(&scan);
 	return follow == FOLLOW_END;
