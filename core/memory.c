@@ -132,7 +132,7 @@ static bool grow(struct buffer *buffer, size_t need)
 	uint8_t *data = cap < SIZE_MAX ? malloc(cap + 1) : NULL;
 	if (data == NULL)
 		return false;
-	if (buffer->len > 0)
+	if (buffer->data != NULL)
 		memcpy(data, buffer->data, buffer->len);
 	memory_wipe(buffer->data, buffer->dirty);
 	free(buffer->data);

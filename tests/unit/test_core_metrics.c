@@ -87,7 +87,7 @@ static void read_line(struct page *page, const char *line)
 		assert_null(strchr(line, '\\'));
 		assert_true(strlen(line + used) > 0);
 		assert_string_not_equal(name, page->family);
-		strcpy(page->family, name);
+		snprintf(page->family, sizeof(page->family), "%s", name);
 		page->kind[0] = '\0';
 		page->families++;
 		return;
