@@ -13,8 +13,6 @@
 
 #define REAP_MS 5 /* how often an ended command is looked for, once it has closed its output */
 
-extern char **environ;
-
 struct command {
 	const char *name; /* borrows */
 	pid_t pid;

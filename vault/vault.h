@@ -12,7 +12,8 @@ struct vault;
 struct vault_source {
 	const char *keyring_file;           /* or NULL */
 	const char *const *keyring_command; /* argv, NULL-terminated, or NULL */
-	const char *credentials_directory;  /* $CREDENTIALS_DIRECTORY, or NULL: the file "keyring" in it */
+	const char
+		*credentials_directory; /* $CREDENTIALS_DIRECTORY, or NULL: a source when it has a file "keyring" */
 };
 
 /* Loads the keyring. FATAL (ERR_USAGE, exit 2): no source or several, no primary key, a file that group

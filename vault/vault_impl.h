@@ -1,6 +1,6 @@
 /* vault_impl.h - what an open vault is, for the files of this room. */
-#ifndef FERMATA_VAULT_IMPL_H
-#define FERMATA_VAULT_IMPL_H
+#ifndef FERMATA_VAULT_VAULT_IMPL_H
+#define FERMATA_VAULT_VAULT_IMPL_H
 
 #include "vault/envelope.h"
 #include "vault/keyring.h"

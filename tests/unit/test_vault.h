@@ -1,6 +1,6 @@
 /* test_vault.h - what the tests of the vault share: keys, keyring files, a context to seal in. */
-#ifndef FERMATA_TEST_VAULT_H
-#define FERMATA_TEST_VAULT_H
+#ifndef FERMATA_TESTS_UNIT_TEST_VAULT_H
+#define FERMATA_TESTS_UNIT_TEST_VAULT_H
 
 #include "vault/keyring.h"
 #include "vault/vault.h"
