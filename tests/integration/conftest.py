@@ -100,6 +100,15 @@ def make_world(kafka, postgres, tmp_path, request):
         yield build
 
 
+@pytest.fixture(scope="module")
+def shared(kafka, postgres, tmp_path_factory, request):
+    """One world with a running worker for all tests of a module that do not disturb each other."""
+    name = request.module.__name__.replace("_", "-")
+    with world.World(name, tmp_path_factory.mktemp(name), kafka, postgres) as built:
+        built.start_worker()
+        yield built
+
+
 @pytest.fixture
 def fermata(make_world):
     """A world with topics, a database that is migrated and a keyring; no worker runs yet."""

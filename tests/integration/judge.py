@@ -4,10 +4,10 @@ It holds a small model of its own of how a decision is judged without a policy, 
 says nothing where the outcome depends on an order that cannot be known: approvals of a checkpoint
 on several partitions, a suspend that a later one may or may not have superseded in time.
 
-L1 every acknowledged suspend is a checkpoint, or a dead letter      L4 no resume without decisions
-L2 at most one resume of a checkpoint                                   that sufficed
-L3 everything that was decided is resumed, with the content sent     L6 every decision is recorded;
-L5 (part of L3: decisions sent before their suspend count)              the first decisive one stands
+L1 every acknowledged suspend is a checkpoint, or a dead letter     L4 no resume without decisions
+L2 at most one resume of a checkpoint                                 that sufficed
+L3 everything decided is resumed, with the content sent             L6 every decision is recorded;
+L5 (part of L3: decisions sent before their suspend count)            the first decisive one stands
 """
 
 import uuid
@@ -191,7 +191,8 @@ def predict(suspend, approvals, policy):
 
 def enough(gate, counted):
     """Whether the distinct approvers suffice."""
-    return len({approver(each) for each in counted if is_approve(each)}) >= gate["required_approvals"]
+    approvers = {approver(each) for each in counted if is_approve(each)}
+    return len(approvers) >= gate["required_approvals"]
 
 
 def certain(approvals):
@@ -354,7 +355,8 @@ def law_6_decision(name, suspend, decision_id, expected, evidence):
     elif decision_id in expected:
         refused = expected[decision_id]
         if (outcome == "refused") != bool(refused):
-            yield Finding("L6", name, f"decision {decision_id} is {row[1:]}, not '{refused or 'counted'}'")
+            text = f"decision {decision_id} is {row[1:]}, not '{refused or 'counted'}'"
+            yield Finding("L6", name, text)
 
 
 def law_6_resumes(evidence):
@@ -368,8 +370,10 @@ def law_6_resumes(evidence):
         good = [s for s in approvals if s.ack.place not in evidence.lettered]
         wanted = [canonical(s.decision_id) for s in predict(suspend, good, evidence.policy).counted]
         got = [canonical(d["decision_id"]) for d in record.datum["decisions"]]
-        if got != wanted and record.datum["decisions"][-1:] and "EXPIRE" not in (
-            d["decision"] for d in record.datum["decisions"]
+        if (
+            got != wanted
+            and record.datum["decisions"][-1:]
+            and "EXPIRE" not in (d["decision"] for d in record.datum["decisions"])
         ):
             yield Finding("L6", name, f"the resume's decisions are {got}, not {wanted}")
 

@@ -321,12 +321,13 @@ def test_judge_on_real_servers(make_world):
     fabricate(world, committed=resumes[:1])
     judge.check(world)
     fabricate(world, committed=resumes[7:8])
-    with pytest.raises(AssertionError, match=f"1 findings.*\n?L2 {suspends[7].id}: resumed 2 times"):
+    double = f"1 findings.*\n?L2 {suspends[7].id}: resumed 2 times"
+    with pytest.raises(AssertionError, match=double):
         judge.check(world)
 
 
 def test_reader_stops_before_an_open_transaction(make_world):
-    """"To the end as of now" means the last stable offset."""
+    """ "To the end as of now" means the last stable offset."""
     world = make_world(migrate=False, partitions=1)
     producer = Producer(
         {"bootstrap.servers": world.kafka.bootstrap, "transactional.id": world.name}

@@ -232,7 +232,7 @@ class Reader:
     def catch_up(self, timeout=TIMEOUT):
         """Read on to what is the end now (the last stable offset); returns all records."""
         ends = {
-            p: self._consumer.get_watermark_offsets(TopicPartition(self.topic, p), timeout=timeout)[1]
+            p: self._consumer.get_watermark_offsets(TopicPartition(self.topic, p), timeout)[1]
             for p in self._position
         }
         deadline = time.monotonic() + timeout
@@ -278,3 +278,24 @@ def high_watermarks(bootstrap, topics):
         }
     finally:
         consumer.close()
+
+
+def murmur2(key):
+    """The hash of Kafka's own partitioner."""
+    mask = 0xFFFFFFFF
+    mix = 0x5BD1E995
+    value = (0x9747B28C ^ len(key)) & mask
+    whole = len(key) & ~3
+    for at in range(0, whole, 4):
+        k = int.from_bytes(key[at : at + 4], "little") * mix & mask
+        k = (k ^ k >> 24) * mix & mask
+        value = (value * mix & mask) ^ k
+    if len(key) > whole:
+        value = (value ^ int.from_bytes(key[whole:], "little")) * mix & mask
+    value = (value ^ value >> 13) * mix & mask
+    return value ^ value >> 15
+
+
+def partition_of(key, count):
+    """The partition that Kafka's own clients give a key."""
+    return (murmur2(key) & 0x7FFFFFFF) % count

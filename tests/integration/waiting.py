@@ -13,7 +13,7 @@ class TimedOut(AssertionError):
 def wait_for(condition, what, timeout=TIMEOUT, tick=TICK, meanwhile=None):
     """Call condition until it returns something true, and return that.
 
-    `what` says in words what is waited for; it may be a function, called at the end, that says more.
+    `what` says in words what is waited for, or is a function that does and is called at the end.
     `meanwhile` is called between trials and may raise to end the wait at once.
     """
     deadline = time.monotonic() + timeout

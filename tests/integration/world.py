@@ -218,12 +218,23 @@ class Worker(Process):
 class World:
     """Everything that one test needs, apart from every other test's."""
 
-    def __init__(self, name, directory, kafka, postgres, partitions=2, settings=None, migrate=True):
+    def __init__(
+        self,
+        name,
+        directory,
+        kafka,
+        postgres,
+        partitions=2,
+        settings=None,
+        migrate=True,
+        dead_letter_bytes=None,
+    ):
         self.name = f"{name}-{uuid.uuid4().hex[:8]}"
         self.directory = Path(directory)
         self.kafka = kafka
         self.postgres = postgres
         self.partitions = partitions
+        self.dead_letter_bytes = dead_letter_bytes
         self.topics = {kind: f"{self.name}.{kind.replace('_', '-')}" for kind in KINDS}
         self.settings = self._settings(settings or {})
         self.config_path = self.directory / "fermata.conf"
@@ -299,20 +310,22 @@ class World:
         appended = {"message.timestamp.type": "LogAppendTime"}
         configs = {topic: dict(appended) for topic in self.topics.values()}
         configs[self.topics["gates"]] = {"cleanup.policy": "compact"}
-        configs[self.topics["dead_letters"]] = {}
+        largest = self.dead_letter_bytes or topics.LARGEST
+        configs[self.topics["dead_letters"]] = {"max.message.bytes": str(largest)}
         counts = {topic: self.partitions for topic in self.topics.values()}
         topics.create_topics(self.kafka.bootstrap, counts, configs)
         self.sender.prime(*self.topics.values())
 
     # -- the programs --
 
-    def argv(self, *args, program="fermata"):
+    def argv(self, *args, program="fermata", config=True):
         """The command line of a program with this world's configuration."""
-        return [str(binaries() / program), "--config", str(self.config_path), *map(str, args)]
+        named = ["--config", str(self.config_path)] if config else []
+        return [str(binaries() / program), *named, *map(str, args)]
 
-    def run(self, *args, rc=0, stdin=None, env=None, timeout=COMMAND_SECONDS):
+    def run(self, *args, rc=0, stdin=None, env=None, timeout=COMMAND_SECONDS, config=True):
         """Run a command of the command line to its end. `rc` None takes any exit code."""
-        argv = self.argv(*args)
+        argv = self.argv(*args, config=config)
         data = json.dumps(stdin) if isinstance(stdin, dict) else stdin
         done = subprocess.run(
             argv,
@@ -392,7 +405,8 @@ class World:
     def reader(self, kind):
         """The reader of this world for a topic; it keeps what it has read."""
         if kind not in self._readers:
-            self._readers[kind] = topics.Reader(self.kafka.bootstrap, self.topics[kind], KINDS[kind])
+            name = self.topics[kind]
+            self._readers[kind] = topics.Reader(self.kafka.bootstrap, name, KINDS[kind])
         return self._readers[kind]
 
     def read(self, kind, isolation="read_committed"):
@@ -465,6 +479,11 @@ class World:
         except psycopg2.OperationalError:
             self._connection.close()
             raise
+
+    def disconnect(self):
+        """Give up our own connection, so that the database can be copied or dropped."""
+        if self._connection is not None:
+            self._connection.close()
 
     def state(self, checkpoint_id):
         """The state of a checkpoint, None when there is no row."""
@@ -550,7 +569,8 @@ class World:
 
 def letter_place(record):
     """(topic, partition, offset) of the record that a dead letter tells of, as text."""
-    return tuple(record.header(f"fermata.error.{part}") for part in ("topic", "partition", "offset"))
+    parts = ("topic", "partition", "offset")
+    return tuple(record.header(f"fermata.error.{part}") for part in parts)
 
 
 def resume_as_suspend(resume):
