@@ -54,9 +54,9 @@ FM_MUSTCHECK bool kek_parse(struct view text, uint8_t ret_kek[KEY_LEN]);
  * File, FATAL (ERR_USAGE): it is not there, not a regular file, too large, or others can read it. */
 FM_MUSTCHECK enum fate keyring_read_file(const char *path, uint8_t *text, size_t cap, size_t *ret_len,
                                          struct error *error);
-/* Command: argv without a shell, argv[0] is looked for in $PATH, stdin and stderr are /dev/null; it and its children are killed after
- * timeout_ms. RETRY (ERR_KEY): it failed or was too slow. FATAL (ERR_USAGE): it cannot be started, or
- * wrote more than cap. */
+/* Command: argv without a shell (argv[0] is looked for in $PATH), stdin and stderr are /dev/null; it and
+ * its children are killed after timeout_ms. RETRY (ERR_KEY): it failed or was too slow. FATAL (ERR_USAGE):
+ * it cannot be started, or wrote more than cap. */
 FM_MUSTCHECK enum fate keyring_read_command(const char *const *argv, int64_t timeout_ms, uint8_t *text,
                                             size_t cap, size_t *ret_len, struct error *error);
 
