@@ -67,6 +67,13 @@ def test_same_sees_the_bits_of_doubles():
     assert not avrolib.same(1, 1.0)
 
 
+def test_murmur2_is_that_of_kafkas_own_clients():
+    """Values from Kafka's own test of it."""
+    known = {b"21": -973932308, b"abc": 479470107, b"a-little-bit-longer-string": -1486304829}
+    for key, number in known.items():
+        assert topics.murmur2(key) == number & 0xFFFFFFFF
+
+
 def test_digest():
     """The digest is over the label, the length and the body without its frame."""
     value = b"F" * 10 + b"body"
