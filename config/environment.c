@@ -27,7 +27,7 @@ static bool ends_in(const char *text, const char *end)
 static void fold(const char *key, char *folded, size_t cap)
 {
 	size_t i = 0;
-	for (; key[i] != '\0' && i < cap - 1; i++)
+	for (; i < cap - 1 && key[i] != '\0'; i++)
 		folded[i] = key[i] == '.' || key[i] == '-' ? '_' : (char)toupper((unsigned char)key[i]);
 	folded[i] = '\0';
 }
@@ -172,10 +172,19 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Variables that others read. */
+static bool is_known_elsewhere(const char *variable)
+{
+#ifdef FERMATA_FAILPOINTS
+	if (has_prefix(variable, PREFIX "FAILPOINT") || has_prefix(variable, PREFIX "SABOTAGE="))
+		return true;
+#endif
+	return has_prefix(variable, PREFIX "CONFIG=");
+}
+
 static bool is_ours(const char *variable)
 {
-	return has_prefix(variable, PREFIX) && strchr(variable, '=') != NULL &&
-	       !has_prefix(variable, "FERMATA_CONFIG=");
+	return has_prefix(variable, PREFIX) && strchr(variable, '=') != NULL && !is_known_elsewhere(variable);
 }
 
 enum fate environment_offer(struct config *config, struct error *error)
