@@ -1,0 +1,74 @@
+#include "worker/failpoint.h"
+
+#ifdef FERMATA_FAILPOINTS
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The action after NAME= in the comma-separated list, or NULL. */
+static const char *find_action(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+	for (const char *at = list; at != NULL && *at != '\0';) {
+		if (strncmp(at, name, len) == 0 && at[len] == '=')
+			return at + len + 1;
+		at = strchr(at, ',');
+		if (at != NULL)
+			at++;
+	}
+	return NULL;
+}
+
+static void leave_mark(const char *name)
+{
+	const char *dir = getenv("FERMATA_FAILPOINT_DIR");
+	if (dir == NULL)
+		return;
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/%s.%ld", dir, name, (long)getpid());
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void delay(const char *ms_text)
+{
+	long ms = strtol(ms_text, NULL, 10);
+	struct timespec left = { ms / 1000, (ms % 1000) * 1000000 };
+	while (nanosleep(&left, &left) != 0)
+		;
+}
+
+enum fate failpoint(const char *name, struct error *error)
+{
+	const char *list = getenv("FERMATA_FAILPOINT");
+	const char *action = list == NULL ? NULL : find_action(list, name);
+	if (action == NULL)
+		return FATE_OK;
+	leave_mark(name);
+	if (strncmp(action, "kill", 4) == 0)
+		raise(SIGKILL);
+	if (strncmp(action, "delay:", 6) == 0)
+		delay(action + 6);
+	if (strncmp(action, "error", 5) == 0)
+		return error_set(error, FATE_RETRY, ERR_SERVICE, "failpoint %s", name);
+	return FATE_OK;
+}
+
+bool sabotaged(const char *rule)
+{
+	const char *list = getenv("FERMATA_SABOTAGE");
+	if (list == NULL)
+		return false;
+	size_t len = strlen(rule);
+	const char *at = strstr(list, rule);
+	return at != NULL && (at[len] == '\0' || at[len] == ',');
+}
+
+#endif

@@ -1,0 +1,282 @@
+#include "worker/intake.h"
+#include "worker/deadletter.h"
+
+#include "core/log.h"
+#include "core/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STALE_MS      20   /* another worker holds our partitions, or did: let it finish */
+#define POLL_MS       50   /* the longest sleep of the loop: its tick */
+#define CLOSE_MS      3000 /* leaving the group */
+#define MIB           ((size_t)1 << 20)
+#define DECODE_FACTOR 16 /* a record's structs may take so many times the bytes of its value */
+#define LETTER_BYTES  (256 * MIB)
+
+/* ---- making and ending one ---- */
+
+static bool drops(void *context, struct view tenant, struct view agent)
+{
+	const struct config *config = context;
+	return config_route_for(config, tenant, agent)->on_reject == ON_REJECT_DROP;
+}
+
+static void set_judge(struct intake *intake)
+{
+	const struct config *config = intake->worker->config;
+	intake->judge = (struct judge_settings){
+		.policy = { .forbid_self = config_flag(config, PARAM_DECISIONS_FORBID_SELF),
+		            .require_digest = config_flag(config, PARAM_DECISIONS_REQUIRE_DIGEST),
+		            .allow_edits = config_flag(config, PARAM_DECISIONS_ALLOW_EDITS) },
+		.unclaimed_max = config_number(config, PARAM_WORKER_UNCLAIMED_MAX),
+		.vault = intake->worker->vault,
+		.codec = intake->codec,
+		.drops = drops,
+		.context = (void *)(uintptr_t)config,
+	};
+}
+
+static enum fate open_memory(struct intake *intake, struct error *error)
+{
+	const struct config *config = intake->worker->config;
+	size_t record = (size_t)config_number(config, PARAM_LIMITS_RECORD_BYTES);
+	intake->bytes_cap = (size_t)config_number(config, PARAM_WORKER_BATCH_BYTES);
+	intake->items_cap = (size_t)config_number(config, PARAM_WORKER_BATCH_RECORDS);
+	intake->items = calloc(intake->items_cap, sizeof(*intake->items));
+	intake->arena = arena_new(2 * (intake->bytes_cap + record) + 16 * MIB);
+	intake->work = arena_new(2 * (intake->bytes_cap + record) + 64 * MIB);
+	intake->scratch = arena_new(DECODE_FACTOR * record + 16 * MIB);
+	intake->positions = arena_new(16 * MIB);
+	if (intake->items == NULL || intake->arena == NULL || intake->work == NULL || intake->scratch == NULL ||
+	    intake->positions == NULL)
+		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for intake");
+	struct codec_settings settings = {
+		.record_bytes = record,
+		.strict_boundary = config_choice(config, PARAM_LIMITS_BOUNDARY) == CONFIG_BOUNDARY_STRICT,
+	};
+	return codec_new(&intake->codec, &settings, error);
+}
+
+static enum fate open_reader(struct intake *intake, struct error *error)
+{
+	const struct config *config = intake->worker->config;
+	const char *topics[] = { intake->suspends_topic, intake->approvals_topic };
+	struct reader_settings settings = {
+		.client_id = "fermata-intake",
+		.group = config_text(config, PARAM_WORKER_GROUP),
+		.topics = topics,
+		.topics_len = 2,
+		.prefetch_bytes = 2 * intake->bytes_cap,
+		.record_bytes = (size_t)config_number(config, PARAM_LIMITS_RECORD_BYTES) + MIB,
+	};
+	settings.properties = config_kafka(config, KAFKA_CONSUMER, &settings.properties_len);
+	return reader_open(&intake->reader, &settings, error);
+}
+
+static enum fate open_letters(struct intake *intake, struct error *error)
+{
+	const struct config *config = intake->worker->config;
+	struct producer_settings settings = {
+		.client_id = "fermata-deadletters",
+		.message_bytes = LETTER_BYTES,
+		.queue_bytes = LETTER_BYTES,
+		.delivery_timeout_ms = 10000,
+		.report = deadletter_report,
+	};
+	settings.properties = config_kafka(config, KAFKA_PRODUCER, &settings.properties_len);
+	return producer_open(&intake->letters, &settings, error);
+}
+
+static enum fate intake_open(struct intake *intake, struct worker *worker, struct error *error)
+{
+	*intake = (struct intake){
+		.worker = worker,
+		.suspends_topic = config_text(worker->config, PARAM_TOPICS_SUSPENDS),
+		.approvals_topic = config_text(worker->config, PARAM_TOPICS_APPROVALS),
+	};
+	backoff_init(&intake->backoff, 50, 5000);
+	enum fate fate = open_memory(intake, error);
+	if (fate != FATE_OK)
+		return fate;
+	set_judge(intake);
+	fate = worker_open_store(worker, "intake", &intake->store, error);
+	if (fate == FATE_OK)
+		fate = open_reader(intake, error);
+	return fate == FATE_OK ? open_letters(intake, error) : fate;
+}
+
+static void intake_close(struct intake *intake)
+{
+	intake_drop_batch(intake);
+	reader_close(intake->reader, CLOSE_MS);
+	producer_close(intake->letters);
+	store_close(intake->store);
+	codec_free(intake->codec);
+	arena_free(intake->arena);
+	arena_free(intake->work);
+	arena_free(intake->scratch);
+	arena_free(intake->positions);
+	free(intake->items);
+	free(intake->parts);
+	free(intake->targets);
+	free(intake->seen);
+}
+
+/* ---- what comes out of the reader ---- */
+
+/* The record at the position is compared with what was remembered of it, and passed over. */
+static enum fate verify_record(struct intake *intake, struct part *part, const struct record *record,
+                               struct error *error)
+{
+	uint8_t digest[DIGEST_LEN];
+	vault_digest(record->value, digest);
+	part->verify = false;
+	if (record->at.offset == part->last.last_offset && record->at.appended_at == part->last.last_timestamp &&
+	    memcmp(digest, part->last.last_digest, DIGEST_LEN) == 0)
+		return FATE_OK;
+	enum fate fate = intake_alarm(intake, part,
+	                              "the record at the position is not the one that was read there before: the "
+	                              "topic was made anew",
+	                              error);
+	if (fate == FATE_OK)
+		fate = reader_pause(intake->reader, part->topic, part->partition, error);
+	return fate;
+}
+
+static enum fate on_record(struct intake *intake, struct record *record, struct error *error)
+{
+	struct part *part = intake_part(intake, record->at.topic, record->at.partition);
+	enum fate fate = FATE_OK;
+	bool ours = part != NULL && !part->alarmed && intake->running;
+	if (ours && part->verify) {
+		fate = verify_record(intake, part, record, error);
+		ours = false;
+	}
+	if (!ours || record->at.offset < part->received) {
+		record_done(record);
+		return fate;
+	}
+	bool full = intake->items_len == intake->items_cap ||
+	            intake->bytes + record->key.len + record->value.len > intake->bytes_cap;
+	if (full && intake->items_len > 0)
+		fate = intake_run_batch(intake, error);
+	if (fate != FATE_OK) {
+		record_done(record);
+		return fate;
+	}
+	record->at.topic = part->topic;
+	return intake_add(intake, part, record, error);
+}
+
+/* The position may stand past the last record: a commit marker, or records that were aborted. */
+static void on_end(struct intake *intake, const struct record *at)
+{
+	struct part *part = intake_part(intake, at->at.topic, at->at.partition);
+	if (part == NULL || part->alarmed || !intake->running || part->verify || at->at.offset <= part->received)
+		return;
+	part->received = at->at.offset;
+	intake->moved = true;
+}
+
+static enum fate on_gone(struct intake *intake, const struct record *at, struct error *error)
+{
+	struct part *part = intake_part(intake, at->at.topic, at->at.partition);
+	if (part == NULL || part->alarmed || part->durable == POSITION_NEW)
+		return FATE_OK;
+	return intake_alarm(intake, part, "the offset to read next does not exist any more", error);
+}
+
+static enum fate dispatch(struct intake *intake, enum reader_event event, struct record *record,
+                          struct error *error)
+{
+	switch (event) {
+	case READER_RECORD:
+		return on_record(intake, record, error);
+	case READER_END:
+		on_end(intake, record);
+		return FATE_OK;
+	case READER_ASSIGNED:
+		return intake_assigned(intake, error);
+	case READER_REVOKED:
+		intake_revoked(intake);
+		return FATE_OK;
+	case READER_GONE:
+		return on_gone(intake, record, error);
+	case READER_NOTHING:
+		break;
+	}
+	return FATE_OK;
+}
+
+/* ---- the loop: wait, dispatch, tick ---- */
+
+/* With records in hand the reader is only asked for what it has already; without, it may wait. */
+static enum fate step(struct intake *intake, struct error *error)
+{
+	enum reader_event event;
+	struct record record = { 0 };
+	int wait = intake->items_len > 0 ? 0 : POLL_MS;
+	enum fate fate = reader_poll(intake->reader, wait, &event, &record, error);
+	worker_part_ok(intake->worker, PART_INTAKE_KAFKA, fate == FATE_OK);
+	if (fate == FATE_RETRY) {
+		log_error(LOG_LEVEL_WARN, "intake", error);
+		event = READER_NOTHING;
+		fate = FATE_OK;
+	}
+	if (fate == FATE_OK)
+		fate = dispatch(intake, event, &record, error);
+	if (fate == FATE_OK && event == READER_NOTHING && intake->moved)
+		fate = intake_run_batch(intake, error);
+	return fate;
+}
+
+static enum fate tick(struct intake *intake, struct error *error)
+{
+	enum fate fate = FATE_OK;
+	if (intake->letters == NULL)
+		fate = open_letters(intake, error);
+	if (fate == FATE_OK && !intake->running && intake->parts_len > 0 &&
+	    clock_mono_ms() >= intake->restart_at_ms)
+		fate = intake_restart(intake, error);
+	if (fate == FATE_OK && intake->running && clock_mono_ms() >= intake->look_at_ms)
+		fate = intake_look(intake, error);
+	return fate;
+}
+
+/* RETRY: everything that was fetched is dropped and read again from the positions in PostgreSQL. */
+static void recover(struct intake *intake, const struct error *error)
+{
+	bool stale = error->code == ERR_STALE;
+	int64_t wait = stale ? STALE_MS : backoff_next(&intake->backoff);
+	metrics_add(stale ? METRIC_STALE : METRIC_BATCH_RETRIES, 1);
+	log_error(LOG_LEVEL_WARN, "intake", error);
+	if (!stale)
+		worker_part_ok(intake->worker, PART_INTAKE_POSTGRES, false);
+	intake_restart_in(intake, wait);
+}
+
+void *intake_thread(void *argument)
+{
+	struct worker *worker = argument;
+	struct intake intake;
+	struct error error = { 0 };
+	enum fate fate = intake_open(&intake, worker, &error);
+	while (fate == FATE_OK && !worker_stopping(worker)) {
+		fate = tick(&intake, &error);
+		if (fate == FATE_OK)
+			fate = step(&intake, &error);
+		if (fate == FATE_RETRY) {
+			recover(&intake, &error);
+			fate = FATE_OK;
+		}
+	}
+	if (fate != FATE_OK)
+		worker_fail(worker, "intake", &error);
+	else if (intake.items_len > 0 && intake_run_batch(&intake, &error) != FATE_OK)
+		log_error(LOG_LEVEL_WARN, "intake", &error);
+	intake_close(&intake);
+	return NULL;
+}

@@ -1,0 +1,98 @@
+/*
+ * intake.h - both topics into PostgreSQL, one transaction a batch (protocol.md, "Intake"). Inside of the
+ * worker only: the pieces of one intake thread.
+ *
+ * There is one way back from every trouble: intake_restart drops what was fetched, reads the positions
+ * from PostgreSQL and fetches from there. Nothing is lost by it, for nothing is durable but in a commit
+ * that moves the positions too.
+ */
+#ifndef FERMATA_WORKER_INTAKE_H
+#define FERMATA_WORKER_INTAKE_H
+
+#include "worker/judge.h"
+#include "worker/worker.h"
+
+/* A partition that the group gave to this worker. */
+struct part {
+	const char *topic; /* the configuration's */
+	bool suspends;     /* which of the two topics */
+	int32_t partition;
+	int64_t durable;      /* `next` of its row in kafka_offset, or POSITION_NEW */
+	int64_t received;     /* the position after all that is in the batch; never durable before its commit */
+	bool alarmed;         /* something is wrong with it: it is not fetched */
+	bool verify;          /* the first record is to be compared with what is remembered, and passed over */
+	struct position last; /* what is remembered; only the fields last_... and has_last */
+};
+
+struct intake {
+	struct worker *worker;
+	const char *suspends_topic;
+	const char *approvals_topic;
+	struct reader *reader;
+	struct store *store;
+	struct producer *letters;
+	struct codec *codec;
+	struct arena *arena;     /* of the items of the batch */
+	struct arena *work;      /* of one attempt to write them */
+	struct arena *scratch;   /* of one record being decoded */
+	struct arena *positions; /* of one look at kafka_offset */
+	struct judge_settings judge;
+
+	struct part *parts;
+	size_t parts_len;
+	bool running;          /* fetching; else waiting for restart_at_ms, or without an assignment */
+	int64_t restart_at_ms; /* mono */
+	struct backoff backoff;
+	int64_t look_at_ms; /* mono: when the positions are looked at next */
+
+	/* Approvals wait until every suspends partition has reached the end that stood at the start. */
+	bool approvals_open;
+	bool targets_known;
+	int64_t *targets; /* by partition of the suspends topic */
+	int64_t *seen;    /* the highest position seen of each */
+	int32_t targets_len;
+
+	struct item *items;
+	size_t items_len;
+	size_t items_cap;
+	size_t bytes;
+	size_t bytes_cap;
+	bool moved; /* some part's received is ahead of its durable */
+};
+
+/* ---- intake_parts.c: assignment and positions ---- */
+
+/* The group's assignment is new: nothing is fetched until a restart. */
+FM_MUSTCHECK enum fate intake_assigned(struct intake *intake, struct error *error);
+void intake_revoked(struct intake *intake);
+/* Drops the batch and stops fetching; a restart follows after wait_ms. */
+void intake_restart_in(struct intake *intake, int64_t wait_ms);
+/* Reads the positions and fetches from there; approvals only when they may be judged. */
+FM_MUSTCHECK enum fate intake_restart(struct intake *intake, struct error *error);
+/* Compares rows of kafka_offset with what this worker believes: its own partitions stand where it left
+ * them (or where moves, which may be NULL, have just put them), and no suspends partition has gone back.
+ * False: a restart is needed, and when suspends went back approvals wait again as after a start. */
+bool intake_positions_hold(struct intake *intake, const struct position *rows, size_t len,
+                           const struct move *moves, size_t moves_len);
+/* Every 5 s, and oftener while approvals wait: looks at the positions. */
+FM_MUSTCHECK enum fate intake_look(struct intake *intake, struct error *error);
+struct part *intake_part(struct intake *intake, const char *topic, int32_t partition);
+/* The partition cannot be read any more: it is left alone, the row says so, and so does the log. */
+FM_MUSTCHECK enum fate intake_alarm(struct intake *intake, struct part *part, const char *why,
+                                    struct error *error);
+
+/* ---- intake_item.c: one record ---- */
+
+/* Decodes, checks and seals; what is wrong makes the item dead. RETRY: not now. */
+FM_MUSTCHECK enum fate intake_understand(struct intake *intake, struct item *item, struct error *error);
+
+/* ---- intake_batch.c: a batch ---- */
+
+/* Adds a record to the batch (takes it over). */
+FM_MUSTCHECK enum fate intake_add(struct intake *intake, struct part *part, struct record *record,
+                                  struct error *error);
+void intake_drop_batch(struct intake *intake);
+/* Understands, judges, writes and commits what was collected. RETRY: a restart is needed. */
+FM_MUSTCHECK enum fate intake_run_batch(struct intake *intake, struct error *error);
+
+#endif

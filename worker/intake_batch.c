@@ -1,0 +1,303 @@
+#include "worker/deadletter.h"
+#include "worker/failpoint.h"
+#include "worker/intake.h"
+
+#include "core/log.h"
+#include "core/metrics.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REDO_MAX 50 /* how often a batch is done again at once because another worker made a row meanwhile */
+
+enum fate intake_add(struct intake *intake, struct part *part, struct record *record, struct error *error)
+{
+	assert(intake->items_len < intake->items_cap);
+	struct item *item = &intake->items[intake->items_len];
+	*item =
+		(struct item){ .record = *record, .part = (size_t)(part - intake->parts), .suspend = part->suspends };
+	enum fate fate = intake_understand(intake, item, error);
+	if (fate != FATE_OK) {
+		record_done(&item->record);
+		return fate;
+	}
+	intake->items_len++;
+	intake->bytes += record->key.len + record->value.len;
+	part->received = record->at.offset + 1;
+	intake->moved = true;
+	return FATE_OK;
+}
+
+void intake_drop_batch(struct intake *intake)
+{
+	for (size_t i = 0; i < intake->items_len; i++)
+		record_done(&intake->items[i].record);
+	intake->items_len = 0;
+	intake->bytes = 0;
+	intake->moved = false;
+	arena_reset(intake->arena);
+}
+
+/* ---- one attempt at a run of items: everything in one transaction ---- */
+
+struct attempt {
+	struct intake *intake;
+	struct item **items;
+	size_t len;
+	bool last; /* the last items of the batch: the moves reach over ends of partitions too */
+	struct move *moves;
+	size_t *moved_parts;
+	size_t moves_len;
+	struct judge_tally tally;
+};
+
+static void note_last(struct move *move, const struct item *item)
+{
+	const struct record *record = &item->record;
+	move->has_last = true;
+	move->last_offset = record->at.offset;
+	move->last_timestamp = record->at.appended_at;
+	vault_digest(record->value, move->last_digest);
+}
+
+static int by_partition(const void *a, const void *b)
+{
+	const struct move *x = a, *y = b;
+	int order = strcmp(x->topic, y->topic);
+	return order != 0 ? order : (x->partition > y->partition) - (x->partition < y->partition);
+}
+
+/* A move for each partition that items of this run (or an end of partition) carry forward. */
+static enum fate plan_moves(struct attempt *attempt, struct arena *arena, struct error *error)
+{
+	struct intake *intake = attempt->intake;
+	attempt->moves = arena_array(arena, intake->parts_len, sizeof(*attempt->moves));
+	if (attempt->moves == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a batch");
+	for (size_t p = 0; p < intake->parts_len; p++) {
+		const struct part *part = &intake->parts[p];
+		struct move move = {
+			.topic = part->topic, .partition = part->partition, .lo = part->durable, .hi = -1
+		};
+		const struct item *last = NULL;
+		for (size_t i = 0; i < attempt->len; i++)
+			if (attempt->items[i]->part == p)
+				last = attempt->items[i];
+		if (last != NULL) {
+			move.hi = last->record.at.offset + 1;
+			note_last(&move, last);
+		}
+		if (attempt->last && part->received >= 0)
+			move.hi = part->received;
+		if (move.hi > part->durable)
+			attempt->moves[attempt->moves_len++] = move;
+	}
+	qsort(attempt->moves, attempt->moves_len, sizeof(*attempt->moves), by_partition);
+	return FATE_OK;
+}
+
+/* The commit is done: what was received is durable now. */
+static void note_durable(struct attempt *attempt)
+{
+	struct intake *intake = attempt->intake;
+	struct partition_at *report = arena_array(intake->work, attempt->moves_len, sizeof(*report));
+	for (size_t i = 0; i < attempt->moves_len; i++) {
+		const struct move *move = &attempt->moves[i];
+		struct part *part = intake_part(intake, move->topic, move->partition);
+		part->durable = move->hi;
+		if (part->suspends && part->partition < intake->targets_len &&
+		    move->hi > intake->seen[part->partition])
+			intake->seen[part->partition] = move->hi;
+		if (report != NULL)
+			report[i] = (struct partition_at){ move->topic, move->partition, move->hi };
+	}
+	if (report != NULL)
+		reader_report_positions(intake->reader, report, attempt->moves_len);
+}
+
+static void note_tally(const struct attempt *attempt)
+{
+	const struct judge_tally *tally = &attempt->tally;
+	metrics_add(METRIC_BATCHES, 1);
+	metrics_add(METRIC_SUSPENDS, tally->suspends);
+	metrics_add(METRIC_SUSPEND_DUPLICATES, tally->suspend_duplicates);
+	metrics_add(METRIC_SUPERSEDED, tally->superseded);
+	metrics_add(METRIC_DECISIONS_COUNTED, tally->counted);
+	metrics_add(METRIC_DECISIONS_WAITING, tally->waiting);
+	metrics_add(METRIC_DECISIONS_REFUSED, tally->refused);
+	metrics_add(METRIC_DECISION_DUPLICATES, tally->decision_duplicates);
+	for (size_t i = 0; i < attempt->len; i++)
+		if (attempt->items[i]->dead) {
+			const struct item *item = attempt->items[i];
+			metrics_add(METRIC_DEAD_LETTERS, 1);
+			log_warn("intake", "dead letter: %s [%d] offset %lld: %s: %s", item->record.at.topic,
+			         (int)item->record.at.partition, (long long)item->record.at.offset,
+			         error_code_name(item->why.code), item->why.message);
+		}
+}
+
+/* After letters that were not acknowledged, their producer may still hold them: it goes. */
+static enum fate send_letters(struct attempt *attempt, struct error *error)
+{
+	struct intake *intake = attempt->intake;
+	const char *topic = config_text(intake->worker->config, PARAM_TOPICS_DEAD_LETTERS);
+	if (intake->letters == NULL)
+		return error_set(error, FATE_RETRY, ERR_SERVICE, "the producer of dead letters is not open");
+	enum fate fate =
+		deadletter_send(intake->letters, topic, attempt->items, attempt->len, intake->work, error);
+	if (fate != FATE_OK) {
+		producer_close(intake->letters);
+		intake->letters = NULL;
+	}
+	return fate;
+}
+
+static bool any_dead(const struct attempt *attempt)
+{
+	for (size_t i = 0; i < attempt->len; i++)
+		if (attempt->items[i]->dead)
+			return true;
+	return false;
+}
+
+/* The positions alone, before the batch: what protocol.md forbids. Only test builds can be told to. */
+static enum fate move_ahead(struct attempt *attempt, const struct batch_request *request, struct error *error)
+{
+	struct batch_request moves_only = { .cluster_id = request->cluster_id,
+		                                .moves = request->moves,
+		                                .moves_len = request->moves_len };
+	struct batch_loaded loaded;
+	enum fate fate =
+		store_batch_begin(attempt->intake->store, &moves_only, attempt->intake->work, &loaded, error);
+	if (fate == FATE_OK)
+		fate = store_commit(attempt->intake->store, error);
+	return fate == FATE_OK ? failpoint("intake.position_ahead", error) : fate;
+}
+
+/* Between BEGIN and COMMIT: load, judge, write. */
+static enum fate fill_transaction(struct attempt *attempt, struct batch_request *request, struct error *error)
+{
+	struct intake *intake = attempt->intake;
+	struct batch_loaded loaded;
+	if (sabotaged("position_ahead")) {
+		enum fate ahead = move_ahead(attempt, request, error);
+		if (ahead != FATE_OK)
+			return ahead;
+		request->moves_len = 0;
+	}
+	enum fate fate = store_batch_begin(intake->store, request, intake->work, &loaded, error);
+	if (fate != FATE_OK)
+		return fate;
+	if (loaded.stale)
+		return error_set(error, FATE_RETRY, ERR_STALE, "positions in the database are not this worker's");
+	if (!intake_positions_hold(intake, loaded.positions, loaded.positions_len, attempt->moves,
+	                           attempt->moves_len))
+		return error_set(error, FATE_RETRY, ERR_STALE, "positions in the database have gone back");
+	struct batch_write write;
+	fate = judge_batch(&intake->judge, attempt->items, attempt->len, request, &loaded, intake->work, &write,
+	                   &attempt->tally, error);
+	if (fate != FATE_OK)
+		return fate;
+	fate = store_batch_write(intake->store, &write, error);
+	if (fate == FATE_RETRY && error->code == ERR_STALE)
+		error->code = ERR_CONFLICT; /* not our positions: a row that another worker made just now */
+	return fate;
+}
+
+static enum fate attempt_once(struct attempt *attempt, struct error *error)
+{
+	struct intake *intake = attempt->intake;
+	arena_reset(intake->work);
+	attempt->moves_len = 0;
+	struct batch_request request = { .cluster_id = intake->worker->cluster_id };
+	enum fate fate = plan_moves(attempt, intake->work, error);
+	if (fate == FATE_OK)
+		fate = judge_request(attempt->items, attempt->len, intake->work, &request, error);
+	if (fate != FATE_OK)
+		return fate;
+	request.moves = attempt->moves;
+	request.moves_len = attempt->moves_len;
+	fate = fill_transaction(attempt, &request, error);
+	if (fate == FATE_OK && any_dead(attempt))
+		fate = send_letters(attempt, error);
+	if (fate == FATE_OK)
+		fate = failpoint("intake.before_commit", error);
+	if (fate == FATE_OK)
+		fate = store_commit(intake->store, error);
+	if (fate != FATE_OK) {
+		store_rollback(intake->store);
+		return fate;
+	}
+	return failpoint("intake.after_commit", error);
+}
+
+/* ---- runs of items: whole, again, in halves ---- */
+
+static enum fate run_items(struct intake *intake, struct item **items, size_t len, bool last,
+                           struct error *error);
+
+/* One record that PostgreSQL refuses on its own, twice: it leaves as a dead letter. */
+static enum fate run_poison(struct attempt *attempt, struct error *error)
+{
+	struct item *item = attempt->items[0];
+	enum fate fate = attempt_once(attempt, error);
+	if (fate != FATE_REJECT)
+		return fate;
+	item->dead = true;
+	item->judged_dead = false;
+	(void)error_set_native(&item->why, FATE_REJECT, ERR_REJECTED_BY_STORE, error->native,
+	                       "the database refuses it: %s", error->message);
+	return attempt_once(attempt, error);
+}
+
+static enum fate run_halves(struct attempt *attempt, struct error *error)
+{
+	size_t half = attempt->len / 2;
+	enum fate fate = run_items(attempt->intake, attempt->items, half, false, error);
+	if (fate == FATE_OK)
+		fate = run_items(attempt->intake, attempt->items + half, attempt->len - half, attempt->last, error);
+	return fate;
+}
+
+static enum fate run_items(struct intake *intake, struct item **items, size_t len, bool last,
+                           struct error *error)
+{
+	struct attempt attempt = { .intake = intake, .items = items, .len = len, .last = last };
+	enum fate fate = FATE_OK;
+	for (int redo = 0; redo < REDO_MAX; redo++) {
+		fate = attempt_once(&attempt, error);
+		if (fate != FATE_RETRY || error->code != ERR_CONFLICT)
+			break;
+		metrics_add(METRIC_BATCH_RETRIES, 1);
+	}
+	if (fate == FATE_REJECT && len > 1)
+		return run_halves(&attempt, error);
+	if (fate == FATE_REJECT && len == 1)
+		fate = run_poison(&attempt, error);
+	if (fate == FATE_OK) {
+		note_durable(&attempt);
+		note_tally(&attempt);
+		if (attempt.tally.wakes_relay)
+			shards_wake(intake->worker);
+	}
+	return fate;
+}
+
+enum fate intake_run_batch(struct intake *intake, struct error *error)
+{
+	int64_t start = clock_real_us();
+	struct item **items = arena_array(intake->arena, intake->items_len, sizeof(*items));
+	if (items == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a batch");
+	for (size_t i = 0; i < intake->items_len; i++)
+		items[i] = &intake->items[i];
+	enum fate fate = run_items(intake, items, intake->items_len, true, error);
+	if (fate != FATE_OK)
+		return fate;
+	intake_drop_batch(intake);
+	backoff_reset(&intake->backoff);
+	worker_part_ok(intake->worker, PART_INTAKE_POSTGRES, true);
+	metrics_observe_us(METRIC_COMMIT_SECONDS, clock_real_us() - start);
+	return FATE_OK;
+}

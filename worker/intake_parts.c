@@ -1,0 +1,304 @@
+#include "worker/intake.h"
+
+#include "core/log.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_TIMEOUT_MS  5000 /* for one question to the broker */
+#define LOOK_MS         5000 /* protocol.md: every 5 s */
+#define LOOK_WAITING_MS 100
+
+struct part *intake_part(struct intake *intake, const char *topic, int32_t partition)
+{
+	for (size_t i = 0; i < intake->parts_len; i++)
+		if (intake->parts[i].partition == partition && strcmp(intake->parts[i].topic, topic) == 0)
+			return &intake->parts[i];
+	return NULL;
+}
+
+/* ---- the assignment ---- */
+
+enum fate intake_assigned(struct intake *intake, struct error *error)
+{
+	size_t len;
+	const struct partition_at *given = reader_assignment(intake->reader, &len);
+	struct part *parts = calloc(len + 1, sizeof(*parts));
+	if (parts == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for an assignment");
+	intake_drop_batch(intake);
+	free(intake->parts);
+	intake->parts = parts;
+	intake->parts_len = len;
+	for (size_t i = 0; i < len; i++) {
+		bool suspends = strcmp(given[i].topic, intake->suspends_topic) == 0;
+		parts[i] = (struct part){
+			.topic = suspends ? intake->suspends_topic : intake->approvals_topic,
+			.suspends = suspends,
+			.partition = given[i].partition,
+			.durable = POSITION_NEW,
+			.received = POSITION_NEW,
+		};
+	}
+	log_info("intake", "the group gave this worker %zu partitions", len);
+	if (len == 0) /* more workers than partitions: there is nothing to wait for */
+		atomic_store(&intake->worker->caught_up, true);
+	intake_restart_in(intake, 0);
+	return FATE_OK;
+}
+
+void intake_revoked(struct intake *intake)
+{
+	intake_drop_batch(intake);
+	intake->parts_len = 0;
+	intake->running = false;
+}
+
+void intake_restart_in(struct intake *intake, int64_t wait_ms)
+{
+	struct error error;
+	intake_drop_batch(intake);
+	if (intake->running && reader_start(intake->reader, NULL, 0, &error) != FATE_OK)
+		log_error(LOG_LEVEL_WARN, "intake", &error);
+	intake->running = false;
+	intake->restart_at_ms = clock_mono_ms() + wait_ms;
+}
+
+enum fate intake_alarm(struct intake *intake, struct part *part, const char *why, struct error *error)
+{
+	log_write(LOG_LEVEL_ERROR, "intake",
+	          "ALARM %s [%" PRId32 "]: %s; it is left alone until an operator has looked: the others go on",
+	          part->topic, part->partition, why);
+	part->alarmed = true;
+	return store_position_waits(intake->store, intake->worker->cluster_id, part->topic, part->partition,
+	                            WAITS_ALARM, error);
+}
+
+/* ---- the ends that approvals wait for ---- */
+
+static enum fate grow_seen(struct intake *intake, int32_t count, struct error *error)
+{
+	if (count <= intake->targets_len)
+		return FATE_OK;
+	int64_t *seen = realloc(intake->seen, (size_t)count * sizeof(*seen));
+	if (seen != NULL)
+		intake->seen = seen;
+	int64_t *targets = realloc(intake->targets, (size_t)count * sizeof(*targets));
+	if (targets != NULL)
+		intake->targets = targets;
+	if (seen == NULL || targets == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for %" PRId32 " partitions", count);
+	for (int32_t i = intake->targets_len; i < count; i++)
+		seen[i] = targets[i] = 0;
+	intake->targets_len = count;
+	return FATE_OK;
+}
+
+/* Asks for the end of every suspends partition, as it stands now, with this worker's own committed eyes. */
+static enum fate ask_targets(struct intake *intake, struct error *error)
+{
+	int32_t count;
+	enum fate fate = reader_partitions(intake->reader, intake->suspends_topic, ASK_TIMEOUT_MS, &count, error);
+	if (fate == FATE_OK)
+		fate = grow_seen(intake, count, error);
+	for (int32_t i = 0; fate == FATE_OK && i < count; i++) {
+		int64_t low, end;
+		fate = reader_range(intake->reader, intake->suspends_topic, i, ASK_TIMEOUT_MS, &low, &end, error);
+		if (fate == FATE_OK)
+			intake->targets[i] = end;
+	}
+	intake->targets_known = fate == FATE_OK;
+	return fate;
+}
+
+static const struct position *find_row(const struct position *rows, size_t len, const char *topic,
+                                       int32_t partition)
+{
+	for (size_t i = 0; i < len; i++)
+		if (rows[i].partition == partition && view_equal_text(rows[i].topic, topic))
+			return &rows[i];
+	return NULL;
+}
+
+static bool targets_reached(const struct intake *intake, const struct position *rows, size_t len)
+{
+	for (int32_t i = 0; i < intake->targets_len; i++) {
+		const struct position *row = find_row(rows, len, intake->suspends_topic, i);
+		if (row != NULL && row->waits != WAITS_NO)
+			continue;
+		if (row == NULL || row->next < intake->targets[i])
+			return false;
+	}
+	return true;
+}
+
+static void close_approvals(struct intake *intake)
+{
+	intake->approvals_open = false;
+	intake->targets_known = false;
+	atomic_store(&intake->worker->caught_up, false);
+}
+
+/* ---- rows against beliefs ---- */
+
+static bool own_rows_hold(const struct intake *intake, const struct position *rows, size_t len,
+                          const struct move *moves, size_t moves_len)
+{
+	for (size_t p = 0; p < intake->parts_len; p++) {
+		const struct part *part = &intake->parts[p];
+		const struct position *row = find_row(rows, len, part->topic, part->partition);
+		int64_t expected = part->durable;
+		for (size_t i = 0; i < moves_len; i++)
+			if (moves[i].partition == part->partition && strcmp(moves[i].topic, part->topic) == 0)
+				expected = moves[i].hi;
+		if (!part->alarmed && (row == NULL ? POSITION_NEW : row->next) != expected)
+			return false;
+	}
+	return true;
+}
+
+/* Remembers how far each suspends partition was seen; false when one went back. */
+static bool suspends_hold(struct intake *intake, const struct position *rows, size_t len)
+{
+	bool hold = true;
+	for (int32_t i = 0; i < intake->targets_len; i++) {
+		const struct position *row = find_row(rows, len, intake->suspends_topic, i);
+		int64_t next = row == NULL ? 0 : row->next;
+		if (next < intake->seen[i])
+			hold = false;
+		intake->seen[i] = next;
+	}
+	return hold;
+}
+
+bool intake_positions_hold(struct intake *intake, const struct position *rows, size_t len,
+                           const struct move *moves, size_t moves_len)
+{
+	bool own = own_rows_hold(intake, rows, len, moves, moves_len);
+	bool suspends = suspends_hold(intake, rows, len);
+	if (!suspends) {
+		log_warn("intake",
+		         "positions of suspends in the database went back (a restore?): approvals wait until "
+		         "the suspends have been read again");
+		close_approvals(intake);
+	}
+	return own && suspends;
+}
+
+enum fate intake_look(struct intake *intake, struct error *error)
+{
+	struct position *rows;
+	size_t len;
+	intake->look_at_ms = clock_mono_ms() + (intake->approvals_open ? LOOK_MS : LOOK_WAITING_MS);
+	arena_reset(intake->positions);
+	enum fate fate =
+		store_positions(intake->store, intake->worker->cluster_id, intake->positions, &rows, &len, error);
+	if (fate != FATE_OK)
+		return fate;
+	if (!intake_positions_hold(intake, rows, len, NULL, 0)) {
+		intake_restart_in(intake, 0);
+		return FATE_OK;
+	}
+	if (!intake->approvals_open && intake->targets_known && targets_reached(intake, rows, len)) {
+		log_info("intake", "every suspend that stood at the start is in: approvals are judged from here on");
+		intake->approvals_open = true;
+		atomic_store(&intake->worker->caught_up, true);
+		intake_restart_in(intake, 0);
+	}
+	return FATE_OK;
+}
+
+/* ---- restart: positions from PostgreSQL, fetching from there ---- */
+
+/* Is the place that the row names still there? Sets where to fetch from, or raises the alarm. */
+static enum fate check_place(struct intake *intake, struct part *part, int64_t *ret_offset,
+                             struct error *error)
+{
+	int64_t low, end;
+	enum fate fate =
+		reader_range(intake->reader, part->topic, part->partition, ASK_TIMEOUT_MS, &low, &end, error);
+	if (fate != FATE_OK)
+		return fate;
+	*ret_offset = part->durable;
+	if (part->durable > end)
+		return intake_alarm(intake, part,
+		                    "the position in the database is past the end of the partition: the topic was "
+		                    "made anew, or this is another cluster",
+		                    error);
+	if (part->durable < low)
+		return intake_alarm(intake, part,
+		                    "records between the position in the database and the first one that Kafka still "
+		                    "has are gone: retention was shorter than the wait",
+		                    error);
+	part->verify =
+		part->last.has_last && part->last.last_offset >= low && part->last.last_offset < part->durable;
+	if (part->verify)
+		*ret_offset = part->last.last_offset;
+	return FATE_OK;
+}
+
+static enum fate place_part(struct intake *intake, struct part *part, const struct position *row,
+                            int64_t *ret_offset, struct error *error)
+{
+	part->durable = part->received = row == NULL ? POSITION_NEW : row->next;
+	part->verify = false;
+	part->alarmed = false;
+	part->last = row == NULL ? (struct position){ 0 } : *row;
+	*ret_offset = READER_BEGINNING;
+	if (row == NULL)
+		return FATE_OK;
+	enum fate fate = check_place(intake, part, ret_offset, error);
+	if (fate == FATE_OK && !part->alarmed && row->waits != WAITS_NO)
+		fate = store_position_waits(intake->store, intake->worker->cluster_id, part->topic, part->partition,
+		                            WAITS_NO, error);
+	return fate;
+}
+
+static enum fate start_reading(struct intake *intake, const struct position *rows, size_t len,
+                               struct error *error)
+{
+	struct partition_at *places = arena_array(intake->positions, intake->parts_len, sizeof(*places));
+	if (places == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for positions");
+	size_t places_len = 0;
+	for (size_t i = 0; i < intake->parts_len; i++) {
+		struct part *part = &intake->parts[i];
+		int64_t offset;
+		enum fate fate =
+			place_part(intake, part, find_row(rows, len, part->topic, part->partition), &offset, error);
+		if (fate != FATE_OK)
+			return fate;
+		if (!part->alarmed && (part->suspends || intake->approvals_open))
+			places[places_len++] = (struct partition_at){ part->topic, part->partition, offset };
+	}
+	return reader_start(intake->reader, places, places_len, error);
+}
+
+enum fate intake_restart(struct intake *intake, struct error *error)
+{
+	intake_drop_batch(intake);
+	if (!intake->targets_known) {
+		enum fate fate = ask_targets(intake, error);
+		if (fate != FATE_OK)
+			return fate;
+	}
+	struct position *rows;
+	size_t len;
+	arena_reset(intake->positions);
+	enum fate fate =
+		store_positions(intake->store, intake->worker->cluster_id, intake->positions, &rows, &len, error);
+	if (fate != FATE_OK)
+		return fate;
+	if (!suspends_hold(intake, rows, len) && intake->approvals_open) {
+		close_approvals(intake);
+		return error_set(error, FATE_RETRY, ERR_STALE, "positions of suspends in the database went back");
+	}
+	fate = start_reading(intake, rows, len, error);
+	if (fate != FATE_OK)
+		return fate;
+	intake->running = true;
+	worker_part_ok(intake->worker, PART_INTAKE_POSTGRES, true);
+	intake->look_at_ms = clock_mono_ms() + (intake->approvals_open ? LOOK_MS : LOOK_WAITING_MS);
+	return FATE_OK;
+}

@@ -1,0 +1,252 @@
+#include "worker/worker.h"
+
+#include "core/log.h"
+#include "core/metrics.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * What time alone brings about: EXPIRE decisions through the approvals topic, early decisions whose
+ * suspend never came, and the payload partitions of the days ahead.
+ */
+
+#define TICK_MS        500
+#define ASK_TIMEOUT_MS 5000
+#define SLACK_US                                                                                             \
+	INT64_C(5000000)                 /* clocks of brokers and ours may differ so much: an approval in time
+                                       must not lose to its expiry */
+#define RESEND_US  INT64_C(60000000) /* sent so long ago and still there: sent again, with the same id */
+#define SWEEP_MS   10000
+#define DAYS_MS    3600000
+#define DAYS_AHEAD 4
+#define CLAIM      100
+#define MIB        ((size_t)1 << 20)
+
+struct reaper {
+	struct worker *worker;
+	struct store *store;
+	struct producer *producer;
+	struct codec *codec;
+	struct arena *arena;
+	int64_t sweep_at_ms;
+	int64_t days_at_ms;
+
+	/* The ends of the approvals partitions, and when they were asked for. */
+	int64_t *ends;
+	int32_t ends_len;
+	int64_t asked_at; /* real us; 0: not asked */
+};
+
+static enum fate reaper_open(struct reaper *reaper, struct worker *worker, struct error *error)
+{
+	*reaper = (struct reaper){ .worker = worker, .arena = arena_new(32 * MIB) };
+	if (reaper->arena == NULL)
+		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the reaper");
+	struct codec_settings codec = { 0 };
+	struct producer_settings settings = { .client_id = "fermata-reaper", .delivery_timeout_ms = 10000 };
+	settings.properties = config_kafka(worker->config, KAFKA_PRODUCER, &settings.properties_len);
+	enum fate fate = codec_new(&reaper->codec, &codec, error);
+	if (fate == FATE_OK)
+		fate = worker_open_store(worker, "reaper", &reaper->store, error);
+	return fate == FATE_OK ? producer_open(&reaper->producer, &settings, error) : fate;
+}
+
+static void reaper_close(struct reaper *reaper)
+{
+	producer_close(reaper->producer);
+	store_close(reaper->store);
+	codec_free(reaper->codec);
+	arena_free(reaper->arena);
+	free(reaper->ends);
+}
+
+/* ---- has intake got to where a topic ended? ---- */
+
+/* Ends of one topic as a committed reader sees them now. */
+static enum fate ask_ends(struct reaper *reaper, const char *topic, struct error *error)
+{
+	int32_t count;
+	int64_t now = clock_real_us();
+	enum fate fate = reader_partitions(reaper->worker->ends, topic, ASK_TIMEOUT_MS, &count, error);
+	if (fate != FATE_OK)
+		return fate;
+	int64_t *ends = realloc(reaper->ends, ((size_t)count + 1) * sizeof(*ends));
+	if (ends == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for the ends of %s", topic);
+	reaper->ends = ends;
+	reaper->ends_len = count;
+	for (int32_t i = 0; i < count && fate == FATE_OK; i++) {
+		int64_t low;
+		fate = reader_range(reaper->worker->ends, topic, i, ASK_TIMEOUT_MS, &low, &ends[i], error);
+	}
+	reaper->asked_at = fate == FATE_OK ? now : 0;
+	return fate;
+}
+
+static bool row_reached(const struct position *rows, size_t len, const char *topic, int32_t partition,
+                        int64_t end)
+{
+	for (size_t i = 0; i < len; i++)
+		if (rows[i].partition == partition && view_equal_text(rows[i].topic, topic))
+			return rows[i].waits != WAITS_NO || rows[i].next >= end;
+	return end == 0;
+}
+
+static enum fate reached(struct reaper *reaper, const char *topic, bool *ret_reached, struct error *error)
+{
+	struct position *rows;
+	size_t len;
+	enum fate fate =
+		store_positions(reaper->store, reaper->worker->cluster_id, reaper->arena, &rows, &len, error);
+	*ret_reached = false;
+	if (fate != FATE_OK)
+		return fate;
+	for (int32_t i = 0; i < reaper->ends_len; i++)
+		if (!row_reached(rows, len, topic, i, reaper->ends[i]))
+			return FATE_OK;
+	*ret_reached = true;
+	return FATE_OK;
+}
+
+/* ---- expiry ---- */
+
+static enum fate send_expire(struct reaper *reaper, const struct due *due, struct error *error)
+{
+	char decision[UUID_TEXT_LEN + 1], checkpoint[UUID_TEXT_LEN + 1];
+	struct approval_event event = {
+		.checkpoint_id = due->checkpoint_id,
+		.session_id = due->session_id,
+		.decision = DECISION_EXPIRE,
+		.decided_by = { VIEW_LITERAL("fermata"), VIEW_LITERAL("reaper"), VIEW_LITERAL("Fermata's reaper") },
+		.decided_at = due->expires_at,
+		.reason = VIEW_LITERAL("nobody decided in time"),
+		.has_digest = true,
+		.source = { VIEW_LITERAL("fermata"), VIEW_LITERAL("expiry"), VIEW_LITERAL("") },
+	};
+	vault_expire_id(&due->checkpoint_id, due->refused, &event.decision_id);
+	uuid_format(&event.decision_id, decision);
+	uuid_format(&due->checkpoint_id, checkpoint);
+	event.decision_id_text = view_of(decision);
+	event.checkpoint_id_text = view_of(checkpoint);
+	memcpy(event.checkpoint_digest, due->digest, DIGEST_LEN);
+
+	struct buffer value;
+	buffer_init(&value, MIB);
+	enum fate fate = codec_put_approval(reaper->codec, &event, &value, error);
+	struct outgoing outgoing = {
+		.topic = config_text(reaper->worker->config, PARAM_TOPICS_APPROVALS),
+		.partition = PARTITION_BY_KEY,
+		.key = event.checkpoint_id_text,
+		.value = buffer_view(&value),
+		.timestamp_us = TIME_NONE,
+	};
+	if (fate == FATE_OK)
+		fate = producer_send(reaper->producer, &outgoing, error);
+	buffer_done(&value);
+	return fate;
+}
+
+/* Claims what is due, sends it, and keeps the claim only when Kafka has acknowledged it. */
+static enum fate send_due(struct reaper *reaper, struct error *error)
+{
+	struct due *due;
+	size_t len;
+	int64_t now = clock_real_us();
+	enum fate fate = store_expiry_claim(reaper->store, reaper->asked_at - SLACK_US, now - RESEND_US, now,
+	                                    CLAIM, reaper->arena, &due, &len, error);
+	for (size_t i = 0; i < len && fate == FATE_OK; i++)
+		fate = send_expire(reaper, &due[i], error);
+	if (fate == FATE_OK && len > 0)
+		fate = producer_wait(reaper->producer, 10000, error);
+	if (fate == FATE_OK)
+		fate = store_commit(reaper->store, error);
+	if (fate != FATE_OK) {
+		store_rollback(reaper->store);
+		return fate;
+	}
+	metrics_add(METRIC_EXPIRES_SENT, (int64_t)len);
+	return FATE_OK;
+}
+
+/* protocol.md, "Expiry": not before every approvals partition has been read up to an end that was asked
+ * for later than expires_at + 5 s. */
+static enum fate expire(struct reaper *reaper, struct error *error)
+{
+	const char *topic = config_text(reaper->worker->config, PARAM_TOPICS_APPROVALS);
+	int64_t next;
+	enum fate fate = store_expiry_next(reaper->store, &next, error);
+	if (fate != FATE_OK || next == TIME_NONE || clock_real_us() <= next + SLACK_US)
+		return fate;
+	if (reaper->asked_at <= next + SLACK_US)
+		fate = ask_ends(reaper, topic, error);
+	bool there = false;
+	if (fate == FATE_OK)
+		fate = reached(reaper, topic, &there, error);
+	if (fate != FATE_OK || !there)
+		return fate;
+	fate = send_due(reaper, error);
+	reaper->asked_at = 0;
+	return fate;
+}
+
+/* ---- early decisions whose suspend never came ---- */
+
+static enum fate sweep(struct reaper *reaper, struct error *error)
+{
+	if (clock_mono_ms() < reaper->sweep_at_ms)
+		return FATE_OK;
+	reaper->sweep_at_ms = clock_mono_ms() + SWEEP_MS;
+	const struct config *config = reaper->worker->config;
+	const char *topic = config_text(config, PARAM_TOPICS_SUSPENDS);
+	bool there = false;
+	enum fate fate = ask_ends(reaper, topic, error);
+	reaper->asked_at = 0; /* these were the ends of the other topic */
+	if (fate == FATE_OK)
+		fate = reached(reaper, topic, &there, error);
+	if (fate != FATE_OK || !there)
+		return fate;
+	int64_t before = clock_real_us() - config_number(config, PARAM_WORKER_UNCLAIMED_TTL) * 1000;
+	size_t swept;
+	fate = store_unclaimed_sweep(reaper->store, before, CLAIM, &swept, error);
+	if (fate == FATE_OK && swept > 0)
+		log_info("reaper", "%zu checkpoints known by their decisions only were given up: no suspend came",
+		         swept);
+	return fate;
+}
+
+static enum fate make_days(struct reaper *reaper, struct error *error)
+{
+	if (clock_mono_ms() < reaper->days_at_ms)
+		return FATE_OK;
+	enum fate fate = store_payload_days(reaper->store, clock_real_us(), DAYS_AHEAD, error);
+	if (fate == FATE_OK)
+		reaper->days_at_ms = clock_mono_ms() + DAYS_MS;
+	return fate;
+}
+
+void *reaper_thread(void *argument)
+{
+	struct worker *worker = argument;
+	struct reaper reaper;
+	struct error error = { 0 };
+	enum fate fate = reaper_open(&reaper, worker, &error);
+	while (fate != FATE_FATAL && !worker_wait(worker, TICK_MS)) {
+		arena_reset(reaper.arena);
+		fate = make_days(&reaper, &error);
+		if (fate == FATE_OK)
+			fate = expire(&reaper, &error);
+		if (fate == FATE_OK)
+			fate = sweep(&reaper, &error);
+		worker_part_ok(worker, PART_REAPER, fate == FATE_OK);
+		if (fate == FATE_RETRY || fate == FATE_REJECT) {
+			log_error(LOG_LEVEL_WARN, "reaper", &error);
+			(void)worker_wait(worker, 2000);
+		}
+	}
+	if (fate == FATE_FATAL)
+		worker_fail(worker, "reaper", &error);
+	reaper_close(&reaper);
+	return NULL;
+}

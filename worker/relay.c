@@ -1,0 +1,346 @@
+#include "worker/relay.h"
+#include "worker/failpoint.h"
+
+#include "core/log.h"
+#include "core/metrics.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MIB          ((size_t)1 << 20)
+#define PATIENCE_MS  2000  /* of one call to init_transactions, before the stop flag is looked at */
+#define IDLE_MS      1000  /* the outbox is looked at in any case */
+#define NOT_READY_MS 200   /* another shard is still reading its ledger */
+#define IDLE_READ_MS 30000 /* protocol.md: within a minute */
+#define WARM_MS      5000
+
+struct shard relay_shard(const struct relay *relay)
+{
+	return (struct shard){ relay->worker->cluster_id, relay->topic, relay->partition };
+}
+
+bool relay_stopping(const struct relay *relay)
+{
+	return atomic_load(&relay->ended) || worker_stopping(relay->worker);
+}
+
+/* ---- R1 ---- */
+
+/* What the broker said of each record: the place of the last resume, and what was too large. */
+static void on_report(void *context, const struct outgoing *sent, int64_t offset, const struct error *error)
+{
+	struct relay *relay = context;
+	const struct publication *publication = sent->tag;
+	if (error == NULL && publication->resume && offset > relay->reported)
+		relay->reported = offset;
+	if (error != NULL && error->code == ERR_TOO_LARGE)
+		relay_note_add(relay, &publication->id,
+		               publication->resume ? NOTE_RESUME_TOO_LARGE : NOTE_GATE_TOO_LARGE);
+}
+
+static enum fate warm_up(struct relay *relay, struct error *error)
+{
+	const char *gates = config_text(relay->worker->config, PARAM_TOPICS_GATES);
+	int32_t partitions;
+	enum fate fate = producer_warm(relay->producer, relay->topic, WARM_MS, &partitions, error);
+	if (fate == FATE_OK && partitions != worker_partitions(relay->worker, relay->topic))
+		return error_set(
+			error, FATE_FATAL, ERR_USAGE,
+			"topic %s has %" PRId32 " partitions now and had %" PRId32
+			" when it was first published to: the count of a resumes topic is fixed for its life",
+			relay->topic, partitions, worker_partitions(relay->worker, relay->topic));
+	if (fate == FATE_OK)
+		fate = producer_warm(relay->producer, gates, WARM_MS, NULL, error);
+	return fate == FATE_REJECT ? FATE_RETRY : fate;
+}
+
+static enum fate fence(struct relay *relay, struct error *error)
+{
+	const struct config *config = relay->worker->config;
+	struct producer_settings settings = {
+		.client_id = "fermata-relay",
+		.transactional_id = relay->transactional_id,
+		.message_bytes = 4 * (size_t)config_number(config, PARAM_LIMITS_RECORD_BYTES) + MIB,
+		.queue_bytes = 4 * (size_t)config_number(config, PARAM_WORKER_RELAY_BYTES) +
+		               4 * (size_t)config_number(config, PARAM_LIMITS_RECORD_BYTES) + MIB,
+		.report = on_report,
+		.report_context = relay,
+	};
+	settings.properties = config_kafka(config, KAFKA_PRODUCER, &settings.properties_len);
+	enum fate fate = producer_open(&relay->producer, &settings, error);
+	if (fate == FATE_OK)
+		fate = warm_up(relay, error);
+	if (fate != FATE_OK)
+		return fate;
+	do
+		fate = producer_init_transactions(relay->producer, PATIENCE_MS, error);
+	while (fate == FATE_RETRY && error->code != ERR_FENCED && !relay_stopping(relay));
+	return fate;
+}
+
+/* ---- R4 ---- */
+
+static enum fate send_one(struct relay *relay, struct publication *publication, struct error *error)
+{
+	const char *gates = config_text(relay->worker->config, PARAM_TOPICS_GATES);
+	struct view value = { relay->out.data + publication->value_at, publication->value_len };
+	struct outgoing outgoing = {
+		.topic = publication->resume ? relay->topic : gates,
+		.partition = publication->resume ? relay->partition : PARTITION_BY_KEY,
+		.key = publication->key,
+		.value = publication->tombstone ? VIEW_NULL : value,
+		.headers = publication->headers,
+		.headers_len = publication->headers_len,
+		.timestamp_us = TIME_NONE,
+		.tag = publication,
+	};
+	enum fate fate = producer_send(relay->producer, &outgoing, error);
+	while (fate == FATE_RETRY && !relay_stopping(relay)) { /* the queue is full: let it drain */
+		producer_poll(relay->producer, 10);
+		fate = producer_send(relay->producer, &outgoing, error);
+	}
+	if (fate == FATE_REJECT && error->code == ERR_TOO_LARGE)
+		on_report(relay, &outgoing, -1, error);
+	return fate;
+}
+
+static enum fate publish(struct relay *relay, struct error *error)
+{
+	relay->reported = -1;
+	int64_t start = clock_real_us();
+	enum fate fate = producer_begin(relay->producer, error);
+	for (size_t i = 0; i < relay->publications_len && fate == FATE_OK; i++)
+		fate = send_one(relay, &relay->publications[i], error);
+	if (fate == FATE_OK)
+		fate = failpoint("relay.before_commit", error);
+	if (fate == FATE_OK)
+		fate = producer_commit(relay->producer, error);
+	if (fate == FATE_OK)
+		fate = failpoint("relay.after_commit", error);
+	metrics_observe_us(METRIC_PUBLISH_SECONDS, clock_real_us() - start);
+	return fate == FATE_REJECT ? FATE_RETRY : fate; /* what was too large is noted; the term ends */
+}
+
+/* ---- R5 ---- */
+
+static void note_published(const struct relay *relay, size_t resumes, size_t gates)
+{
+	int64_t now = clock_real_us();
+	metrics_add(METRIC_RESUMES, (int64_t)resumes);
+	metrics_add(METRIC_GATE_EVENTS, (int64_t)gates);
+	for (size_t i = 0; i < relay->publications_len; i++)
+		if (relay->publications[i].resume && relay->publications[i].decided_at != TIME_NONE)
+			metrics_observe_us(METRIC_DECISION_TO_RESUME_SECONDS, now - relay->publications[i].decided_at);
+}
+
+static enum fate mark(struct relay *relay, struct error *error)
+{
+	struct gate_sent *resumed = arena_array(relay->taken, relay->publications_len, sizeof(*resumed));
+	struct gate_sent *gates = arena_array(relay->taken, relay->publications_len, sizeof(*gates));
+	if (resumed == NULL || gates == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory to mark what was published");
+	size_t resumed_len = 0, gates_len = 0;
+	for (size_t i = 0; i < relay->publications_len; i++) {
+		const struct publication *publication = &relay->publications[i];
+		struct gate_sent sent = { publication->id, publication->version };
+		if (publication->resume)
+			resumed[resumed_len++] = sent;
+		else
+			gates[gates_len++] = sent;
+	}
+	int64_t next = resumed_len > 0 ? relay->reported + 1 : relay->mine;
+	struct shard shard = relay_shard(relay);
+	enum fate fate = store_relay_mark(relay->store, &shard, relay->mine, next, resumed, resumed_len, gates,
+	                                  gates_len, clock_real_us(), error);
+	if (fate != FATE_OK)
+		return fate;
+	relay->mine = next;
+	note_published(relay, resumed_len, gates_len);
+	return failpoint("relay.after_mark", error);
+}
+
+/* ---- R3 ---- */
+
+/* Those that must wait a little longer are passed over. */
+static size_t waiting_ids(struct relay *relay, struct uuid *ids)
+{
+	size_t len = 0;
+	int64_t now = clock_mono_ms();
+	for (size_t i = 0; i < relay->notes_len; i++)
+		if (relay->notes[i].kind == NOTE_WAIT && relay->notes[i].until_ms > now)
+			ids[len++] = relay->notes[i].id;
+	return len;
+}
+
+static enum fate take(struct relay *relay, struct relay_take *ret_take, struct error *error)
+{
+	const struct config *config = relay->worker->config;
+	struct uuid skip[RELAY_NOTES_MAX];
+	size_t skip_len = waiting_ids(relay, skip);
+	struct shard shard = relay_shard(relay);
+	arena_reset(relay->taken);
+	enum fate fate =
+		store_relay_take(relay->store, &shard, relay->worker->routes_digest, skip, skip_len,
+	                     (size_t)config_number(config, PARAM_WORKER_RELAY_BATCH),
+	                     (size_t)config_number(config, PARAM_WORKER_RELAY_BYTES),
+	                     config_flag(config, PARAM_GATES_INCLUDE_ACTION), relay->taken, ret_take, error);
+	if (fate == FATE_OK && ret_take->ledger.next != relay->mine && !sabotaged("no_ledger"))
+		fate = error_set(error, FATE_RETRY, ERR_STALE,
+		                 "%s [%" PRId32 "]: the database stands elsewhere than this relay left it",
+		                 relay->topic, relay->partition);
+	if (fate == FATE_OK)
+		relay->doubt_before = ret_take->ledger.doubt_before;
+	return fate;
+}
+
+/* ---- waiting ---- */
+
+static enum fate listen_again(struct relay *relay, struct error *error)
+{
+	if (relay->listening == store_reconnects(relay->store) && relay->listening != 0)
+		return FATE_OK;
+	enum fate fate = store_listen(relay->store, error);
+	if (fate == FATE_OK)
+		relay->listening = store_reconnects(relay->store);
+	return fate;
+}
+
+static void wait_for_work(struct relay *relay, int timeout_ms)
+{
+	struct pollfd fds[2] = { { .fd = relay->wake_fd, .events = POLLIN },
+		                     { .fd = store_socket(relay->store), .events = POLLIN } };
+	if (poll(fds, 2, timeout_ms) <= 0)
+		return;
+	uint64_t count;
+	if (fds[0].revents != 0 && read(relay->wake_fd, &count, sizeof(count)) < 0)
+		return;
+	if (fds[1].revents != 0)
+		(void)store_notified(relay->store);
+}
+
+static enum fate idle(struct relay *relay, bool ready, struct error *error)
+{
+	atomic_fetch_add(&relay->idle_takes, 1);
+	if (clock_mono_ms() >= relay->idle_read_ms) {
+		relay->idle_read_ms = clock_mono_ms() + IDLE_READ_MS;
+		enum fate fate = relay_read_on(relay, error);
+		if (fate != FATE_OK)
+			return fate;
+	}
+	wait_for_work(relay, ready ? IDLE_MS : NOT_READY_MS);
+	return FATE_OK;
+}
+
+/* ---- a term ---- */
+
+/* R3, R4, R5 once; or a wait when there is nothing to do. */
+static enum fate turn(struct relay *relay, struct error *error)
+{
+	struct relay_take rows;
+	enum fate fate = listen_again(relay, error);
+	if (fate == FATE_OK)
+		fate = take(relay, &rows, error);
+	if (fate == FATE_OK)
+		fate = relay_encode(relay, &rows, error);
+	if (fate != FATE_OK)
+		return fate;
+	if (relay->publications_len == 0)
+		return rows.rows_len > 0 ? FATE_OK : idle(relay, rows.ready, error);
+	fate = publish(relay, error);
+	if (fate != FATE_OK)
+		return fate;
+	fate = mark(relay, error);
+	if (fate == FATE_OK)
+		backoff_reset(&relay->backoff);
+	return fate;
+}
+
+static enum fate term(struct relay *relay, struct error *error)
+{
+	enum fate fate = fence(relay, error);
+	if (fate == FATE_OK)
+		fate = relay_read_ledger(relay, error);
+	if (fate != FATE_OK)
+		return fate;
+	atomic_store(&relay->ready, true);
+	worker_part_ok(relay->worker, PART_RELAY, true);
+	relay->idle_read_ms = clock_mono_ms() + IDLE_READ_MS;
+	log_debug("relay", "%s [%" PRId32 "]: a term begins at %" PRId64, relay->topic, relay->partition,
+	          relay->mine);
+	while (fate == FATE_OK && !relay_stopping(relay))
+		fate = turn(relay, error);
+	return fate;
+}
+
+static void end_term(struct relay *relay, enum fate fate, const struct error *error)
+{
+	atomic_store(&relay->ready, false);
+	producer_close(relay->producer);
+	relay->producer = NULL;
+	relay->publications_len = 0;
+	if (fate == FATE_OK || relay_stopping(relay))
+		return;
+	metrics_add(METRIC_RELAY_ERRORS, 1);
+	log_error(LOG_LEVEL_WARN, "relay", error);
+	worker_part_ok(relay->worker, PART_RELAY, false);
+}
+
+/* Between two terms: not while the group says that the shard is another's. */
+static void wait_between_terms(struct relay *relay)
+{
+	int64_t until = clock_mono_ms() + backoff_next(&relay->backoff);
+	while (!relay_stopping(relay) && (clock_mono_ms() < until || !atomic_load(&relay->held)))
+		(void)worker_wait(relay->worker, 50);
+}
+
+static enum fate relay_open(struct relay *relay, struct error *error)
+{
+	const struct config *config = relay->worker->config;
+	size_t record = (size_t)config_number(config, PARAM_LIMITS_RECORD_BYTES);
+	size_t bytes = (size_t)config_number(config, PARAM_WORKER_RELAY_BYTES);
+	relay->publications_cap = 3 * (size_t)config_number(config, PARAM_WORKER_RELAY_BATCH) + 1;
+	relay->publications = calloc(relay->publications_cap, sizeof(*relay->publications));
+	relay->taken = arena_new(2 * (bytes + record) + 64 * MIB);
+	relay->plain = arena_new(4 * record + 16 * MIB);
+	relay->ledger = arena_new(4 * record + 64 * MIB);
+	buffer_init(&relay->out, bytes + 4 * record + 4 * MIB);
+	backoff_init(&relay->backoff, 50, 5000);
+	if (relay->publications == NULL || relay->taken == NULL || relay->plain == NULL || relay->ledger == NULL)
+		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for a relay");
+	struct codec_settings settings = { .record_bytes = 4 * record + MIB };
+	enum fate fate = codec_new(&relay->codec, &settings, error);
+	return fate == FATE_OK ? worker_open_store(relay->worker, "relay", &relay->store, error) : fate;
+}
+
+static void relay_close(struct relay *relay)
+{
+	producer_close(relay->producer);
+	store_close(relay->store);
+	codec_free(relay->codec);
+	arena_free(relay->taken);
+	arena_free(relay->plain);
+	arena_free(relay->ledger);
+	buffer_done(&relay->out);
+	free(relay->publications);
+}
+
+void *relay_thread(void *argument)
+{
+	struct relay *relay = argument;
+	struct error error = { 0 };
+	enum fate fate = relay_open(relay, &error);
+	while (fate != FATE_FATAL && !relay_stopping(relay)) {
+		fate = term(relay, &error);
+		end_term(relay, fate, &error);
+		if (fate != FATE_FATAL && !relay_stopping(relay))
+			wait_between_terms(relay);
+	}
+	if (fate == FATE_FATAL)
+		worker_fail(relay->worker, "relay", &error);
+	relay_close(relay);
+	return NULL;
+}

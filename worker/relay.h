@@ -1,0 +1,93 @@
+/*
+ * relay.h - one shard: takes decided checkpoints out of the outbox and publishes them, with the resumes
+ * topic itself as the ledger of what has been published (protocol.md, "Relay"). Inside of the worker only.
+ *
+ * A term is one life of the transactional producer: R1 and R2, then R3, R4, R5 again and again. Whatever
+ * goes wrong ends the term; nothing of it is believed afterwards.
+ */
+#ifndef FERMATA_WORKER_RELAY_H
+#define FERMATA_WORKER_RELAY_H
+
+#include "worker/worker.h"
+
+/* Something about one checkpoint that outlives a term. */
+struct relay_note {
+	struct uuid id;
+	enum { NOTE_WAIT, NOTE_RESUME_TOO_LARGE, NOTE_GATE_TOO_LARGE } kind;
+	int64_t until_ms; /* NOTE_WAIT: passed over until then (mono) */
+	struct backoff backoff;
+};
+
+#define RELAY_NOTES_MAX 256
+
+/* One record of a transaction: what its delivery report is about. */
+struct publication {
+	struct uuid id;
+	int64_t version; /* of its gate event; for a resume the version that RESUMED gets */
+	bool resume;     /* else a gate event */
+	bool tombstone;
+	struct view key;
+	size_t value_at; /* place in relay->out */
+	size_t value_len;
+	const struct header *headers;
+	size_t headers_len;
+	int64_t decided_at; /* resumes only, for the latency histogram */
+};
+
+struct relay {
+	struct worker *worker;
+	char topic[256];
+	int32_t partition;
+	char transactional_id[512];
+	pthread_t thread;
+	int wake_fd;
+	_Atomic bool held;  /* the group says that the shard is ours */
+	_Atomic bool ended; /* the thread is to end */
+	_Atomic bool ready; /* past R2 */
+	_Atomic uint64_t idle_takes;
+
+	struct store *store;
+	struct producer *producer;
+	struct codec *codec;
+	struct arena *taken;  /* of one R3 */
+	struct arena *plain;  /* of one checkpoint while it is open */
+	struct arena *ledger; /* of one batch of R2 */
+	struct buffer out;    /* the encoded values of one transaction */
+	struct publication *publications;
+	size_t publications_len;
+	size_t publications_cap;
+	struct relay_note notes[RELAY_NOTES_MAX];
+	size_t notes_len;
+
+	int64_t mine;         /* ledger_offset.next as this relay last read or wrote it */
+	int64_t doubt_before; /* or TIME_NONE */
+	int64_t reported;     /* the highest offset of a resume that was reported; -1: none */
+	int64_t idle_read_ms; /* mono: when the ledger is read on next while idle */
+	uint64_t listening;   /* the connection (store_reconnects) that listens */
+	struct backoff backoff;
+};
+
+struct shard relay_shard(const struct relay *relay);
+bool relay_stopping(const struct relay *relay);
+
+/* ---- relay_ledger.c ---- */
+
+/* R2: reads the ledger from where the database stands up to the high watermark of now. */
+FM_MUSTCHECK enum fate relay_read_ledger(struct relay *relay, struct error *error);
+/* While idle: reads on to the last stable offset, so that a quiet shard's position does not age. */
+FM_MUSTCHECK enum fate relay_read_on(struct relay *relay, struct error *error);
+
+/* ---- relay_encode.c ---- */
+
+/* Opens, checks and encodes what was taken. Rows that cannot be are set aside (a write); rows that must
+ * wait are noted. */
+FM_MUSTCHECK enum fate relay_encode(struct relay *relay, const struct relay_take *take, struct error *error);
+
+struct relay_note *relay_note_find(struct relay *relay, const struct uuid *id, int kind);
+void relay_note_add(struct relay *relay, const struct uuid *id, int kind);
+
+/* ---- relay.c ---- */
+
+void *relay_thread(void *relay);
+
+#endif

@@ -1,0 +1,415 @@
+#include "worker/relay.h"
+
+#include "core/log.h"
+#include "core/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- notes about single checkpoints ---- */
+
+struct relay_note *relay_note_find(struct relay *relay, const struct uuid *id, int kind)
+{
+	for (size_t i = 0; i < relay->notes_len; i++)
+		if ((int)relay->notes[i].kind == kind && uuid_compare(&relay->notes[i].id, id) == 0)
+			return &relay->notes[i];
+	return NULL;
+}
+
+void relay_note_add(struct relay *relay, const struct uuid *id, int kind)
+{
+	struct relay_note *note = relay_note_find(relay, id, kind);
+	if (note == NULL) {
+		if (relay->notes_len == RELAY_NOTES_MAX) { /* the oldest is the one most likely to be over */
+			memmove(relay->notes, relay->notes + 1, (RELAY_NOTES_MAX - 1) * sizeof(*relay->notes));
+			relay->notes_len--;
+		}
+		note = &relay->notes[relay->notes_len++];
+		*note = (struct relay_note){ .id = *id, .kind = kind };
+		backoff_init(&note->backoff, 500, 30000);
+	}
+	if (note->kind == NOTE_WAIT)
+		note->until_ms = clock_mono_ms() + backoff_next(&note->backoff);
+}
+
+static void relay_note_drop(struct relay *relay, const struct uuid *id)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < relay->notes_len; i++)
+		if (uuid_compare(&relay->notes[i].id, id) != 0)
+			relay->notes[kept++] = relay->notes[i];
+	relay->notes_len = kept;
+}
+
+/* ---- what leaves without being published ---- */
+
+/* One row leaves the outbox by itself, never the batch. */
+static enum fate set_aside(struct relay *relay, const struct checkpoint *row, enum gate_state state,
+                           const char *reason, struct error *error)
+{
+	struct shard shard = relay_shard(relay);
+	char id[UUID_TEXT_LEN + 1];
+	uuid_format(&row->id, id);
+	log_warn("relay", "checkpoint %s is %s: %s", id, gate_state_name(state), reason);
+	metrics_add(state == GATE_IN_DOUBT ? METRIC_IN_DOUBT : METRIC_QUARANTINED, 1);
+	enum fate fate = store_relay_set_aside(relay->store, &shard, relay->mine, &row->id, state, reason,
+	                                       clock_real_us(), error);
+	if (fate == FATE_OK)
+		relay_note_drop(relay, &row->id); /* when an operator has mended it, it is tried again */
+	return fate;
+}
+
+/* ---- opening ---- */
+
+static enum fate unseal(struct relay *relay, const struct checkpoint *row, struct view *ret_body,
+                        struct error *error)
+{
+	struct seal_context context = {
+		.tenant = row->tenant,
+		.session_id = row->session_id,
+		.checkpoint_id = row->id,
+		.suspend_seq = row->suspend_seq,
+	};
+	memcpy(context.schema_sha256, row->sealed.schema_sha256, sizeof(context.schema_sha256));
+	if (view_is_null(row->sealed.body))
+		return error_set(error, FATE_REJECT, ERR_TAMPERED, "its sealed state is not in the database");
+	enum fate fate =
+		vault_unseal(relay->worker->vault, &context, &row->sealed, relay->plain, ret_body, error);
+	if (fate != FATE_OK)
+		return fate;
+	uint8_t digest[DIGEST_LEN];
+	vault_checkpoint_digest(*ret_body, digest);
+	if (memcmp(digest, row->digest, DIGEST_LEN) != 0)
+		return error_set(error, FATE_REJECT, ERR_TAMPERED, "its digest is not that of its sealed state");
+	return FATE_OK;
+}
+
+static const struct decision *first_approval(const struct outbox_row *row)
+{
+	for (size_t i = 0; i < row->decisions_len; i++)
+		if (row->decisions[i]->kind == DECISION_APPROVE)
+			return row->decisions[i];
+	return NULL;
+}
+
+/* The edits that the first approval fixed, when the verdict is an approval. */
+static enum fate open_edits(struct relay *relay, const struct outbox_row *row, struct edits *ret_edits,
+                            struct error *error)
+{
+	const struct decision *first = first_approval(row);
+	*ret_edits = (struct edits){ 0 };
+	if (row->checkpoint->verdict != VERDICT_APPROVED || first == NULL || !first->has_edits)
+		return FATE_OK;
+	struct view plain;
+	enum fate fate = vault_unseal_edits(relay->worker->vault, VIEW_LITERAL(""), &row->checkpoint->id,
+	                                    &first->id, &first->edits, relay->plain, &plain, error);
+	return fate == FATE_OK ? codec_take_edits(relay->codec, plain, relay->plain, ret_edits, error) : fate;
+}
+
+/* ---- headers: CloudEvents in binary mode, and the trace that waited with the session ---- */
+
+struct envelope {
+	const char *id;
+	const char *type;
+	int64_t time;
+	const char *checkpoint_id; /* or NULL */
+	const struct checkpoint *row;
+};
+
+#define HEADERS_MAX 9
+
+static enum fate make_headers(struct relay *relay, const struct envelope *envelope,
+                              struct publication *publication, struct error *error)
+{
+	struct header *headers = arena_array(relay->taken, HEADERS_MAX, sizeof(*headers));
+	char time[40];
+	clock_format(envelope->time, time, sizeof(time));
+	char *when = arena_printf(relay->taken, "%s", time);
+	char *source =
+		arena_printf(relay->taken, "/fermata/%s", config_text(relay->worker->config, PARAM_WORKER_GROUP));
+	if (headers == NULL || when == NULL || source == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for headers");
+	size_t n = 0;
+	headers[n++] = (struct header){ "ce_specversion", view_of("1.0") };
+	headers[n++] = (struct header){ "ce_id", view_of(envelope->id) };
+	headers[n++] = (struct header){ "ce_source", view_of(source) };
+	headers[n++] = (struct header){ "ce_type", view_of(envelope->type) };
+	headers[n++] = (struct header){ "ce_time", view_of(when) };
+	headers[n++] = (struct header){ "content-type", view_of("application/avro") };
+	if (envelope->checkpoint_id != NULL)
+		headers[n++] = (struct header){ "fermata-checkpoint-id", view_of(envelope->checkpoint_id) };
+	if (!view_is_null(envelope->row->traceparent))
+		headers[n++] = (struct header){ "traceparent", envelope->row->traceparent };
+	if (!view_is_null(envelope->row->tracestate))
+		headers[n++] = (struct header){ "tracestate", envelope->row->tracestate };
+	publication->headers = headers;
+	publication->headers_len = n;
+	return FATE_OK;
+}
+
+static char *id_text(struct arena *arena, const struct uuid *id)
+{
+	char text[UUID_TEXT_LEN + 1];
+	uuid_format(id, text);
+	return arena_printf(arena, "%s", text);
+}
+
+static struct publication *next_publication(struct relay *relay, const struct uuid *id)
+{
+	if (relay->publications_len == relay->publications_cap)
+		return NULL;
+	struct publication *publication = &relay->publications[relay->publications_len];
+	*publication = (struct publication){ .id = *id, .value_at = relay->out.len };
+	return publication;
+}
+
+static enum fate finish_publication(struct relay *relay, struct publication *publication, struct error *error)
+{
+	if (buffer_failed(&relay->out))
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no room for what is to be published");
+	publication->value_len = relay->out.len - publication->value_at;
+	relay->publications_len++;
+	return FATE_OK;
+}
+
+/* ---- gate events ---- */
+
+static enum fate put_gate(struct relay *relay, const struct checkpoint *row, enum gate_state state,
+                          int64_t version, int64_t at, const struct action *action, struct error *error)
+{
+	struct gate_event event = {
+		.checkpoint_id = row->id,
+		.session_id = row->session_id,
+		.gate_id = row->gate_id,
+		.tenant = row->tenant,
+		.agent = row->agent,
+		.state = state,
+		.title = row->title,
+		.has_risk = row->has_risk,
+		.risk = row->risk,
+		.requested_by = row->requested_by,
+		.required_approvals = row->required_approvals,
+		.approvals = row->approvals,
+		.at = at,
+		.expires_at = row->expires_at,
+		.reason = row->reason,
+		.version = version,
+	};
+	if (action != NULL)
+		event.action = *action;
+	memcpy(event.digest, row->digest, DIGEST_LEN);
+	return codec_put_gate(relay->codec, &event, &relay->out, error);
+}
+
+static enum fate publish_gate(struct relay *relay, const struct checkpoint *row, enum gate_state state,
+                              int64_t version, int64_t at, const struct action *action, struct error *error)
+{
+	struct publication *publication = next_publication(relay, &row->id);
+	char *id = id_text(relay->taken, &row->id);
+	char *event_id = arena_printf(relay->taken, "%s/%" PRId64, id == NULL ? "" : id, version);
+	if (publication == NULL || id == NULL || event_id == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a gate event");
+	publication->version = version;
+	publication->key = view_of(id);
+	struct envelope envelope = { event_id, "fermata.v1.GateEvent", at, NULL, row };
+	enum fate fate = make_headers(relay, &envelope, publication, error);
+	if (fate == FATE_OK)
+		fate = put_gate(relay, row, state, version, at, action, error);
+	return fate == FATE_OK ? finish_publication(relay, publication, error) : fate;
+}
+
+/* The action of a gate event out of the sealed state; without it when it cannot be had. */
+static void read_action(struct relay *relay, const struct checkpoint *row, struct view body,
+                        struct action *ret_action)
+{
+	struct error error;
+	*ret_action = (struct action){ 0 };
+	if (!config_flag(relay->worker->config, PARAM_GATES_INCLUDE_ACTION) ||
+	    relay_note_find(relay, &row->id, NOTE_GATE_TOO_LARGE) != NULL)
+		return;
+	if (codec_read_action(relay->codec, body, relay->plain, ret_action, &error) != FATE_OK)
+		*ret_action = (struct action){ 0 };
+}
+
+/* ---- resumes ---- */
+
+static enum fate copy_decisions(struct relay *relay, const struct outbox_row *row, struct resume_event *event,
+                                struct error *error)
+{
+	event->decisions = arena_array(relay->plain, row->decisions_len, sizeof(*event->decisions));
+	if (event->decisions == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for decisions");
+	event->decisions_len = row->decisions_len;
+	for (size_t i = 0; i < row->decisions_len; i++) {
+		const struct decision *decision = row->decisions[i];
+		event->decisions[i] = (struct resume_decision){
+			.decision_id_text = decision->id_text,
+			.decision_id = decision->id,
+			.decided_by = decision->decided_by,
+			.decided_at = decision->decided_at,
+			.decision = decision->kind,
+			.reason = decision->stated_reason,
+			.source = decision->source,
+		};
+	}
+	return FATE_OK;
+}
+
+/* The suspend record's own spelling of its id: the first field of its bytes, a string of 36. */
+static struct view id_as_sent(struct view body)
+{
+	return (struct view){ body.data + 1, UUID_TEXT_LEN };
+}
+
+static enum fate put_resume(struct relay *relay, const struct outbox_row *row, struct view body,
+                            struct publication *publication, struct error *error)
+{
+	const struct checkpoint *checkpoint = row->checkpoint;
+	const struct route *route =
+		config_route_for(relay->worker->config, checkpoint->tenant, checkpoint->agent);
+	int64_t now = clock_real_us();
+	struct resume_event event = {
+		.resume_id_text = id_as_sent(body),
+		.resume_id = checkpoint->id,
+		.verdict = checkpoint->verdict,
+		.resumed_at = now,
+		.expires_at = route->resume_ttl_ms > 0 ? now + route->resume_ttl_ms * 1000 : TIME_NONE,
+	};
+	enum fate fate = copy_decisions(relay, row, &event, error);
+	if (fate == FATE_OK)
+		fate = open_edits(relay, row, &event.edits, error);
+	char *id = arena_text(relay->taken, event.resume_id_text);
+	char *key = id_text(relay->taken, &checkpoint->id);
+	if (fate == FATE_OK && (id == NULL || key == NULL))
+		fate = error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a resume");
+	struct envelope envelope = { id, "fermata.v1.ResumeEvent", now, key, checkpoint };
+	if (fate == FATE_OK)
+		fate = make_headers(relay, &envelope, publication, error);
+	return fate == FATE_OK ? codec_put_resume(relay->codec, &event, body, &relay->out, error) : fate;
+}
+
+/* Opens one decided checkpoint and encodes its resume and the gate event that goes with it. */
+static enum fate encode_row(struct relay *relay, const struct outbox_row *row, struct error *error)
+{
+	const struct checkpoint *checkpoint = row->checkpoint;
+	struct view body;
+	enum fate fate = unseal(relay, checkpoint, &body, error);
+	if (fate == FATE_OK)
+		fate = codec_guard_suspend_body(relay->codec, body, error);
+	if (fate != FATE_OK)
+		return fate;
+	struct publication *publication = next_publication(relay, &checkpoint->id);
+	if (publication == NULL)
+		return error_set(error, FATE_RETRY, ERR_BUG, "more rows than were asked for");
+	publication->resume = true;
+	publication->version = checkpoint->version + 1;
+	publication->key = checkpoint->session_id;
+	publication->decided_at = checkpoint->decided_at;
+	fate = put_resume(relay, row, body, publication, error);
+	if (fate == FATE_OK)
+		fate = finish_publication(relay, publication, error);
+	if (fate != FATE_OK)
+		return fate;
+	struct action action;
+	read_action(relay, checkpoint, body, &action);
+	return publish_gate(relay, checkpoint, GATE_RESUMED, checkpoint->version + 1, clock_real_us(), &action,
+	                    error);
+}
+
+/* What must not be published at all, or not by us: says why, or NULL. */
+static const char *obstacle(struct relay *relay, const struct checkpoint *row, enum gate_state *ret_state)
+{
+	*ret_state = GATE_QUARANTINED;
+	if (relay_note_find(relay, &row->id, NOTE_RESUME_TOO_LARGE) != NULL)
+		return "its resume is larger than the resumes topic takes: raise max.message.bytes of the topic, "
+			   "then "
+			   "retry it";
+	if (relay->doubt_before != TIME_NONE && row->decided_at < relay->doubt_before) {
+		*ret_state = GATE_IN_DOUBT;
+		return "it was decided before the first record that the resumes topic still has: whether it was "
+			   "published cannot be known";
+	}
+	return NULL;
+}
+
+static enum fate encode_or_set_aside(struct relay *relay, const struct outbox_row *row, struct error *error)
+{
+	enum gate_state state;
+	const char *reason = obstacle(relay, row->checkpoint, &state);
+	if (reason != NULL)
+		return set_aside(relay, row->checkpoint, state, reason, error);
+	size_t out_len = relay->out.len, publications_len = relay->publications_len;
+	enum fate fate = encode_row(relay, row, error);
+	if (fate == FATE_OK || fate == FATE_FATAL)
+		return fate;
+	relay->out.len = out_len;
+	relay->publications_len = publications_len;
+	if (fate == FATE_RETRY) {
+		relay_note_add(relay, &row->checkpoint->id, NOTE_WAIT);
+		log_error(LOG_LEVEL_WARN, "relay", error);
+		return FATE_OK;
+	}
+	char why[sizeof(error->message)];
+	snprintf(why, sizeof(why), "%s", error->message);
+	return set_aside(relay, row->checkpoint, GATE_QUARANTINED, why, error);
+}
+
+/* ---- gate events of their own ---- */
+
+static bool in_outbox(const struct relay_take *take, const struct uuid *id)
+{
+	for (size_t i = 0; i < take->rows_len; i++)
+		if (uuid_compare(&take->rows[i].checkpoint->id, id) == 0)
+			return true;
+	return false;
+}
+
+static enum fate encode_tombstone(struct relay *relay, const struct gate_row *row, struct error *error)
+{
+	struct publication *publication = next_publication(relay, &row->checkpoint->id);
+	char *id = id_text(relay->taken, &row->checkpoint->id);
+	if (publication == NULL || id == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a tombstone");
+	publication->version = row->version;
+	publication->key = view_of(id);
+	publication->tombstone = true;
+	return finish_publication(relay, publication, error);
+}
+
+static enum fate encode_gate(struct relay *relay, const struct gate_row *row, struct error *error)
+{
+	const struct checkpoint *checkpoint = row->checkpoint;
+	if (row->gone)
+		return encode_tombstone(relay, row, error);
+	struct action action = { 0 };
+	struct view body;
+	if (!view_is_null(checkpoint->sealed.body)) {
+		enum fate fate = unseal(relay, checkpoint, &body, error);
+		if (fate == FATE_RETRY)
+			return FATE_OK; /* it stays in gate_outbox */
+		if (fate == FATE_OK && codec_guard_suspend_body(relay->codec, body, error) == FATE_OK)
+			read_action(relay, checkpoint, body, &action);
+	}
+	return publish_gate(relay, checkpoint, checkpoint->state, row->version, checkpoint->changed_at, &action,
+	                    error);
+}
+
+enum fate relay_encode(struct relay *relay, const struct relay_take *take, struct error *error)
+{
+	size_t ceiling = (size_t)config_number(relay->worker->config, PARAM_WORKER_RELAY_BYTES);
+	buffer_reset(&relay->out);
+	relay->publications_len = 0;
+	enum fate fate = FATE_OK;
+	for (size_t i = 0; i < take->rows_len && fate == FATE_OK && relay->out.len < ceiling; i++) {
+		arena_reset(relay->plain);
+		fate = encode_or_set_aside(relay, &take->rows[i], error);
+	}
+	for (size_t i = 0; i < take->gates_len && fate == FATE_OK && relay->out.len < ceiling; i++) {
+		arena_reset(relay->plain);
+		if (!in_outbox(take, &take->gates[i].checkpoint->id))
+			fate = encode_gate(relay, &take->gates[i], error);
+	}
+	arena_reset(relay->plain);
+	return fate;
+}

@@ -1,0 +1,31 @@
+/* startup.h - what comes before the threads of a worker, and the watch over a drain. */
+#ifndef FERMATA_WORKER_STARTUP_H
+#define FERMATA_WORKER_STARTUP_H
+
+#include "worker/worker.h"
+
+/* Opens the vault, waits for PostgreSQL, for `fermata migrate`, for Kafka and for the topics, and looks at
+ * the installation. Returns OK too when the worker was asked to stop meanwhile. FATAL: exit 2 and why. */
+FM_MUSTCHECK enum fate startup(struct worker *worker, const struct worker_options *options,
+                               struct error *error);
+
+/* For startup: waits in the main thread, which takes the signals. True: the worker is to stop. */
+bool worker_pause(struct worker *worker, int64_t ms);
+
+/* The ends that stood on both topics at the start of a drain. */
+struct drain {
+	struct store *store;
+	struct arena *arena;
+	struct partition_at *ends;
+	size_t ends_len;
+	bool reached;
+	int64_t away_since_ms; /* mono: since when the looks fail; 0: they do not */
+};
+
+FM_MUSTCHECK enum fate drain_init(struct drain *drain, struct worker *worker, struct error *error);
+/* Are those ends reached, and is the outbox of this worker's shards empty? */
+FM_MUSTCHECK enum fate drain_look(struct drain *drain, struct worker *worker, bool *ret_done,
+                                  struct error *error);
+void drain_done(struct drain *drain);
+
+#endif

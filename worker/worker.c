@@ -1,0 +1,280 @@
+#include "worker/worker.h"
+#include "worker/health.h"
+#include "worker/startup.h"
+
+#include "core/log.h"
+#include "core/metrics.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_MS       250
+#define DRAIN_AWAY_MS 60000 /* contract.md: 69 when a service stays away for 60 s */
+#define STOP_MS       9000  /* SIGTERM: exit 0 within 10 s */
+
+/* ---- what the threads share ---- */
+
+bool worker_stopping(const struct worker *worker)
+{
+	return atomic_load(&worker->stopping);
+}
+
+void worker_stop(struct worker *worker)
+{
+	pthread_mutex_lock(&worker->mutex);
+	atomic_store(&worker->stopping, true);
+	pthread_cond_broadcast(&worker->stop_changed);
+	pthread_mutex_unlock(&worker->mutex);
+}
+
+bool worker_wait(struct worker *worker, int64_t ms)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += (time_t)(ms / 1000);
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&worker->mutex);
+	while (!worker_stopping(worker) &&
+	       pthread_cond_timedwait(&worker->stop_changed, &worker->mutex, &until) != ETIMEDOUT)
+		;
+	pthread_mutex_unlock(&worker->mutex);
+	return worker_stopping(worker);
+}
+
+void worker_fail(struct worker *worker, const char *room, const struct error *error)
+{
+	log_error(LOG_LEVEL_ERROR, room, error);
+	bool first = !atomic_exchange(&worker->failed, true);
+	if (first)
+		atomic_store(&worker->exit_code, error_exit_code(error));
+	worker_stop(worker);
+}
+
+void worker_part_ok(struct worker *worker, enum worker_part part, bool ok)
+{
+	int64_t none = 0;
+	if (ok)
+		atomic_store(&worker->away_since_ms[part], 0);
+	else /* keeps the first moment */
+		(void)atomic_compare_exchange_strong(&worker->away_since_ms[part], &none, clock_mono_ms());
+}
+
+int64_t worker_away_ms(const struct worker *worker)
+{
+	int64_t longest = 0, now = clock_mono_ms();
+	for (int i = 0; i < PART_COUNT; i++) {
+		int64_t since = atomic_load(&worker->away_since_ms[i]);
+		if (since != 0 && now - since >= longest)
+			longest = now - since + 1;
+	}
+	return longest;
+}
+
+enum fate worker_open_store(const struct worker *worker, const char *room, struct store **ret_store,
+                            struct error *error)
+{
+	char name[64] = "fermata ";
+	strncat(name, room, sizeof(name) - sizeof("fermata "));
+	struct store_settings settings = {
+		.dsn = config_text(worker->config, PARAM_POSTGRES_DSN),
+		.name = name,
+		.prepared = config_flag(worker->config, PARAM_POSTGRES_PREPARED),
+	};
+	return store_open(ret_store, &settings, error);
+}
+
+int32_t worker_partitions(const struct worker *worker, const char *topic)
+{
+	for (size_t i = 0; i < worker->topics_len; i++)
+		if (view_equal_text(worker->topics[i].topic, topic))
+			return worker->topics[i].partitions;
+	return 0;
+}
+
+/* ---- signals ---- */
+
+static void block_signals(sigset_t *ret_set)
+{
+	sigemptyset(ret_set);
+	sigaddset(ret_set, SIGTERM);
+	sigaddset(ret_set, SIGINT);
+	sigaddset(ret_set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, ret_set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static void reload_keys(struct worker *worker)
+{
+	struct error error;
+	if (vault_reload(worker->vault, &error) == FATE_OK)
+		log_info("worker", "SIGHUP: the keyring was read again");
+	else
+		log_error(LOG_LEVEL_ERROR, "worker", &error);
+}
+
+/* Waits for a signal or the time; true when the worker is to stop. */
+static bool wait_signal(struct worker *worker, const sigset_t *set, int64_t ms)
+{
+	struct timespec timeout = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+	int signal_number = sigtimedwait(set, NULL, &timeout);
+	if (signal_number == SIGHUP && worker->vault != NULL)
+		reload_keys(worker);
+	if (signal_number == SIGTERM || signal_number == SIGINT) {
+		log_info("worker", "asked to stop: what is under way is finished first");
+		worker_stop(worker);
+	}
+	return worker_stopping(worker);
+}
+
+bool worker_pause(struct worker *worker, int64_t ms)
+{
+	sigset_t set;
+	block_signals(&set);
+	return wait_signal(worker, &set, ms);
+}
+
+/* ---- threads ---- */
+
+struct threads {
+	pthread_t intake;
+	pthread_t shards;
+	pthread_t reaper;
+};
+
+static enum fate start_threads(struct worker *worker, struct threads *threads, struct error *error)
+{
+	enum fate fate = shards_new(worker, error);
+	if (fate != FATE_OK)
+		return fate;
+	if (pthread_create(&threads->shards, NULL, shards_thread, worker) != 0 ||
+	    pthread_create(&threads->intake, NULL, intake_thread, worker) != 0 ||
+	    pthread_create(&threads->reaper, NULL, reaper_thread, worker) != 0)
+		return error_set(error, FATE_FATAL, ERR_SYSTEM, "no more threads can be started");
+	return FATE_OK;
+}
+
+/* Librdkafka's close may hang: everything that matters is in PostgreSQL and Kafka by then. */
+static void *last_resort(void *argument)
+{
+	struct worker *worker = argument;
+	struct timespec left = { STOP_MS / 1000, (STOP_MS % 1000) * 1000000L };
+	while (nanosleep(&left, &left) != 0)
+		;
+	log_warn("worker", "not everything has ended in time: leaving all the same, nothing is lost by it");
+	_exit(atomic_load(&worker->exit_code));
+}
+
+static void join_threads(struct worker *worker, const struct threads *threads)
+{
+	pthread_t guard;
+	if (pthread_create(&guard, NULL, last_resort, worker) == 0)
+		pthread_detach(guard);
+	pthread_join(threads->intake, NULL);
+	pthread_join(threads->reaper, NULL);
+	pthread_join(threads->shards, NULL);
+	shards_free(worker);
+}
+
+/* ---- the life of a worker ---- */
+
+static void watch_drain(struct worker *worker, struct drain *drain)
+{
+	struct error error = { 0 };
+	bool done = false;
+	enum fate fate = drain_look(drain, worker, &done, &error);
+	if (fate != FATE_OK)
+		log_error(LOG_LEVEL_DEBUG, "drain", &error);
+	if (done) {
+		log_info("worker", "drained: everything that stood on the topics at the start is dealt with");
+		worker_stop(worker);
+	}
+	int64_t away = fate == FATE_OK             ? worker_away_ms(worker)
+	               : drain->away_since_ms == 0 ? 0
+	                                           : clock_mono_ms() - drain->away_since_ms;
+	if (!done && away > DRAIN_AWAY_MS) {
+		(void)error_set(&error, FATE_RETRY, ERR_SERVICE,
+		                "drain: Kafka or PostgreSQL stayed away for a minute: look at the lines above, then "
+		                "run it again");
+		worker_fail(worker, "worker", &error);
+	}
+}
+
+static void main_loop(struct worker *worker, const sigset_t *set, struct drain *drain, struct health *health)
+{
+	while (!wait_signal(worker, set, TICK_MS)) {
+		health_tick(health, worker);
+		if (drain != NULL)
+			watch_drain(worker, drain);
+	}
+}
+
+static enum fate run_threads(struct worker *worker, const struct worker_options *options, const sigset_t *set,
+                             struct error *error)
+{
+	struct threads threads;
+	struct drain drain = { 0 };
+	struct health health = { 0 };
+	enum fate fate = options->drain ? drain_init(&drain, worker, error) : FATE_OK;
+	if (fate == FATE_OK)
+		fate = health_start(&health, worker, error);
+	if (fate == FATE_OK)
+		fate = start_threads(worker, &threads, error);
+	if (fate == FATE_OK) {
+		log_info("worker", "running in group %s on cluster %s",
+		         config_text(worker->config, PARAM_WORKER_GROUP), worker->cluster_id);
+		main_loop(worker, set, options->drain ? &drain : NULL, &health);
+		join_threads(worker, &threads);
+	}
+	health_stop(&health);
+	drain_done(&drain);
+	return fate;
+}
+
+static void worker_init(struct worker *worker, const struct config *config)
+{
+	*worker = (struct worker){ .config = config };
+	pthread_condattr_t attributes;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_mutex_init(&worker->mutex, NULL);
+	pthread_cond_init(&worker->stop_changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+static void worker_done(struct worker *worker)
+{
+	reader_close(worker->ends, 2000);
+	vault_close(worker->vault);
+	arena_free(worker->arena);
+	pthread_cond_destroy(&worker->stop_changed);
+	pthread_mutex_destroy(&worker->mutex);
+}
+
+int worker_run(const struct config *config, const struct worker_options *options)
+{
+	struct worker worker;
+	struct error error = { 0 };
+	sigset_t set;
+	log_setup((enum log_level)config_choice(config, PARAM_LOG_LEVEL),
+	          (enum log_format)config_choice(config, PARAM_LOG_FORMAT));
+	block_signals(&set);
+	worker_init(&worker, config);
+	enum fate fate = startup(&worker, options, &error);
+	if (fate == FATE_OK && !worker_stopping(&worker))
+		fate = run_threads(&worker, options, &set, &error);
+	if (fate != FATE_OK && !worker_stopping(&worker))
+		worker_fail(&worker, "worker", &error);
+	worker_done(&worker);
+	int code = atomic_load(&worker.exit_code);
+	log_info("worker", "stopped");
+	return code;
+}

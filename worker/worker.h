@@ -1,0 +1,93 @@
+/*
+ * worker.h - what the threads of one worker share. Everything here is set before the threads start and
+ * constant from then on, but for what is marked atomic.
+ *
+ *   main      signals, drain, gauges         intake    both topics in, one transaction a batch
+ *   shards    the relays' group              relay     one for each shard that this worker holds
+ *   reaper    expiry, sweeps, days ahead
+ */
+#ifndef FERMATA_WORKER_WORKER_H
+#define FERMATA_WORKER_WORKER_H
+
+#include "config/config.h"
+#include "consumer/reader.h"
+#include "producer/producer.h"
+#include "schemas/codec.h"
+#include "store/store.h"
+#include "vault/vault.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* The parts of a worker that may have to wait for the world; each says so in worker_part_ok. */
+enum worker_part {
+	PART_INTAKE_KAFKA,
+	PART_INTAKE_POSTGRES,
+	PART_RELAY,
+	PART_REAPER,
+	PART_COUNT,
+};
+
+struct worker {
+	const struct config *config;
+	struct vault *vault;
+	struct reader *ends; /* read_uncommitted: high watermarks, partition counts */
+	char cluster_id[64];
+	uint8_t routes_digest[32];
+	struct resumes_topic *topics; /* every resumes topic that is configured or was ever published to */
+	size_t topics_len;
+	struct arena *arena; /* of the above */
+
+	_Atomic bool stopping;
+	_Atomic bool failed; /* a thread met a FATAL error: the process ends with its exit code */
+	_Atomic int exit_code;
+	_Atomic int64_t away_since_ms[PART_COUNT]; /* mono; 0: all is well */
+	_Atomic bool caught_up;                    /* intake: approvals are not held back any more */
+	pthread_mutex_t mutex;                     /* of the condition only */
+	pthread_cond_t stop_changed;
+
+	struct shards *shards;
+};
+
+/* Waits ms, less when the worker is to stop. Returns true when it is to stop. */
+bool worker_wait(struct worker *worker, int64_t ms);
+bool worker_stopping(const struct worker *worker);
+/* Asks all threads to end. */
+void worker_stop(struct worker *worker);
+/* A thread cannot go on: logs it and ends the process with the error's exit code. */
+void worker_fail(struct worker *worker, const char *room, const struct error *error);
+/* This part works, or waits for the world (readiness, and --drain's patience). */
+void worker_part_ok(struct worker *worker, enum worker_part part, bool ok);
+/* How long, in ms, some part has been waiting; 0: none is. */
+int64_t worker_away_ms(const struct worker *worker);
+
+/* A store for one of the worker's threads. */
+FM_MUSTCHECK enum fate worker_open_store(const struct worker *worker, const char *room,
+                                         struct store **ret_store, struct error *error);
+/* The number of partitions of a resumes topic that the installation knows; 0: unknown. */
+int32_t worker_partitions(const struct worker *worker, const char *topic);
+
+struct worker_options {
+	bool drain;
+	bool adopt_group;
+	const char *const *command; /* only for the log */
+};
+
+/* Runs a worker until SIGTERM, SIGINT, the end of a drain or a fatal error. Returns the exit code. */
+int worker_run(const struct config *config, const struct worker_options *options);
+
+/* ---- threads; each returns when the worker stops ---- */
+void *intake_thread(void *worker);
+void *shards_thread(void *worker);
+void *reaper_thread(void *worker);
+
+/* Before the threads start, and after they have ended. */
+FM_MUSTCHECK enum fate shards_new(struct worker *worker, struct error *error);
+void shards_free(struct worker *worker);
+/* Intake of this process has committed rows of the outbox: wakes the relays of this process. */
+void shards_wake(struct worker *worker);
+/* Rows left in the outbox of the shards held here, and is every one of their relays past its R2? */
+FM_MUSTCHECK enum fate shards_backlog(struct worker *worker, struct store *store, int64_t *ret_rows,
+                                      struct error *error);
+
+#endif
