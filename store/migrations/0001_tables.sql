@@ -1,5 +1,6 @@
 -- The tables of Fermata. Times are microseconds since 1970 UTC (bigint), as they are in the records, so that
 -- every value that Avro can carry has a place; the view fermata.gates shows them as timestamps to people.
+-- The schema fermata and the table fermata.schema_version are there already (store_migrate.c).
 
 CREATE TYPE fermata.gate_state AS ENUM
 	('PENDING', 'DECIDED', 'RESUMED', 'SUPERSEDED', 'QUARANTINED', 'IN_DOUBT', 'UNCLAIMED');
@@ -38,7 +39,7 @@ CREATE TABLE fermata.checkpoint (
 	risk                fermata.risk,
 	required_approvals  integer,
 	approvers           text[],
-	labels              jsonb,
+	labels              text[], -- key, value, key, value
 	suspended_at        bigint,
 	appended_at         bigint,
 	expires_at          bigint,
@@ -70,6 +71,9 @@ CREATE TABLE fermata.checkpoint (
 -- The line of a gate: what a later suspend supersedes; also the way to a session by its id.
 CREATE INDEX checkpoint_line ON fermata.checkpoint (session_id, tenant, gate_id, suspend_seq)
 	WHERE session_id IS NOT NULL;
+
+-- What people are shown first comes first. Immutable once the row is filled, so it costs no HOT update.
+CREATE INDEX checkpoint_time ON fermata.checkpoint (suspended_at, checkpoint_id);
 
 -- The sealed state: written once, read once, dropped by the day.
 CREATE TABLE fermata.payload (
@@ -115,15 +119,17 @@ CREATE TABLE fermata.decision (
 	edits_commit       bytea,
 	edits_body         bytea
 );
+ALTER TABLE fermata.decision ALTER COLUMN edits_body SET STORAGE EXTERNAL;
 CREATE INDEX decision_checkpoint ON fermata.decision (checkpoint_id);
 
--- Work lists.
+-- Work lists. Rows come and go quickly: they are vacuumed by the number of the dead, not by a share of the
+-- table, so that a list which was long once does not stay slow.
 CREATE TABLE fermata.outbox (
 	checkpoint_id  uuid PRIMARY KEY,
 	topic          text NOT NULL,
 	partition      integer NOT NULL,
 	seq            bigint GENERATED ALWAYS AS IDENTITY
-);
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX outbox_shard ON fermata.outbox (topic, partition, seq);
 
 CREATE TABLE fermata.gate_outbox (
@@ -131,21 +137,21 @@ CREATE TABLE fermata.gate_outbox (
 	topic          text NOT NULL,
 	partition      integer NOT NULL,
 	version        bigint NOT NULL
-);
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX gate_outbox_shard ON fermata.gate_outbox (topic, partition);
 
 CREATE TABLE fermata.expiry (
 	checkpoint_id  uuid PRIMARY KEY,
 	expires_at     bigint NOT NULL,
 	sent_at        bigint
-);
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX expiry_due ON fermata.expiry (expires_at);
 
 CREATE TABLE fermata.unclaimed (
 	checkpoint_id  uuid PRIMARY KEY,
 	since          bigint NOT NULL,
 	decisions      integer NOT NULL -- how many wait: their sum is bounded by worker.unclaimed_max
-);
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 -- Where intake stands. The last record is remembered so that a topic that was made anew is noticed.
 CREATE TABLE fermata.kafka_offset (
@@ -192,11 +198,45 @@ CREATE TABLE fermata.schema_text (
 	seen_at      bigint NOT NULL
 );
 
+-- Microseconds as a time; what no timestamp can hold is shown as infinity, so that one odd row does not make
+-- the view fail for all.
+CREATE FUNCTION fermata.at(us bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+	RETURN CASE
+		WHEN us < -62135596800000000 THEN '-infinity'::timestamptz
+		WHEN us > 253402300799999999 THEN 'infinity'::timestamptz
+		ELSE '1970-01-01 00:00:00+00'::timestamptz + us / 1000000 * interval '1 second'
+			+ us % 1000000 * interval '1 microsecond'
+	END;
+
 CREATE VIEW fermata.gates AS
 	SELECT checkpoint_id, state, verdict, tenant, session_id, gate_id, agent, agent_version, title, risk,
-		requested_by, approvals, required_approvals, approvers, labels, suspend_seq, reason,
-		to_timestamp(suspended_at / 1e6) AS suspended_at,
-		to_timestamp(decided_at / 1e6) AS decided_at,
-		to_timestamp(expires_at / 1e6) AS expires_at,
-		to_timestamp(changed_at / 1e6) AS changed_at
+		requested_by, approvals, required_approvals, coalesce(approvers, '{}') AS approvers,
+		coalesce(jsonb_object(labels), '{}') AS labels, suspend_seq, reason,
+		fermata.at(suspended_at) AS suspended_at, fermata.at(decided_at) AS decided_at,
+		fermata.at(expires_at) AS expires_at, fermata.at(changed_at) AS changed_at
 	FROM fermata.checkpoint;
+
+-- Makes the partition of one day; false: it is there, or rows of that day lie in the default partition already
+-- and stay there. Made apart and then attached, because ATTACH waits only for those who use the default
+-- partition, and CREATE TABLE ... PARTITION OF for every open insert. A worker that does not own the table
+-- may call this where it is granted.
+CREATE FUNCTION fermata.payload_day_make(wanted date) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
+	SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	name text := 'payload_' || to_char(wanted, 'YYYYMMDD');
+BEGIN
+	PERFORM pg_advisory_xact_lock(1179996749, 2);
+	IF to_regclass(format('fermata.%I', name)) IS NOT NULL
+		OR EXISTS (SELECT FROM fermata.payload_default WHERE day = wanted) THEN
+		RETURN false;
+	END IF;
+	EXECUTE format('CREATE TABLE fermata.%I (LIKE fermata.payload INCLUDING STORAGE INCLUDING DEFAULTS, '
+		'PRIMARY KEY (checkpoint_id, day))', name);
+	EXECUTE format('ALTER TABLE fermata.payload ATTACH PARTITION fermata.%I FOR VALUES FROM (%L) TO (%L)',
+		name, wanted, wanted + 1);
+	RETURN true;
+EXCEPTION WHEN check_violation THEN
+	RETURN false; -- a row came into the default partition meanwhile
+END
+$$;
+REVOKE ALL ON FUNCTION fermata.payload_day_make(date) FROM PUBLIC;
