@@ -1,0 +1,223 @@
+/* Bytes to a part's generic value and back, and the public functions that are the same for every record. */
+#include "schemas/codec_inner.h"
+
+#include "schemas/fingerprint.h"
+#include "schemas/framing.h"
+#include "schemas/guard.h"
+#include "schemas/texts.h"
+
+#include <avro/generic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORD_BYTES_DEFAULT ((size_t)8 * 1024 * 1024)
+/* Values in one record: 8 MiB of history entries with 50 characters each stay below it, and the memory that
+ * avro-c takes for so many is bounded (about 150 bytes a value). */
+#define VALUES_MAX  2000000
+#define SCRATCH_MAX ((size_t)VALUES_MAX * 64) /* for checks of what is written */
+
+enum fate codec_new(struct codec **ret_codec, const struct codec_settings *settings, struct error *error)
+{
+	enum fate fate = classes_ready(error);
+	if (fate != FATE_OK)
+		return fate;
+	struct codec *codec = calloc(1, sizeof(*codec));
+	if (!codec)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a codec");
+	codec->settings = *settings;
+	if (codec->settings.record_bytes == 0)
+		codec->settings.record_bytes = RECORD_BYTES_DEFAULT;
+	codec->reader = avro_reader_memory("", 0);
+	codec->writer = avro_writer_memory("", 0);
+	codec->scratch = arena_new(SCRATCH_MAX);
+	if (!codec->reader || !codec->writer || !codec->scratch) {
+		codec_free(codec);
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a codec");
+	}
+	*ret_codec = codec;
+	return FATE_OK;
+}
+
+void codec_free(struct codec *codec)
+{
+	if (!codec)
+		return;
+	for (int part = 0; part < PART_COUNT; part++) {
+		if (codec->values[part].iface)
+			avro_value_decref(&codec->values[part]);
+	}
+	if (codec->reader)
+		avro_reader_free(codec->reader);
+	if (codec->writer)
+		avro_writer_free(codec->writer);
+	arena_free(codec->scratch);
+	free(codec);
+}
+
+uint64_t codec_fingerprint(enum record_type type)
+{
+	return class_of((enum part)type)->fingerprint;
+}
+
+void codec_schema_sha256(enum record_type type, uint8_t ret_sha256[32])
+{
+	memcpy(ret_sha256, class_of((enum part)type)->sha256, 32);
+}
+
+struct view codec_schema_text(enum record_type type)
+{
+	return schema_texts[type].text;
+}
+
+enum fate walk_fate(const struct walk *walk, struct error *error)
+{
+	if (!walk->failed)
+		return FATE_OK;
+	return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a record");
+}
+
+enum fate value_start(struct codec *codec, enum part part, avro_value_t *ret_value, struct error *error)
+{
+	avro_value_t *value = &codec->values[part];
+
+	if (!value->iface && avro_generic_value_new(class_of(part)->iface, value) != 0) {
+		*value = (avro_value_t){ NULL, NULL };
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a record");
+	}
+	*ret_value = *value;
+	return FATE_OK;
+}
+
+void value_done(struct codec *codec, enum part part)
+{
+	if (codec->values[part].iface)
+		avro_value_reset(&codec->values[part]);
+}
+
+/* Whatever fails here fails for want of memory: the guard was there before. */
+enum fate value_read(struct codec *codec, enum part part, struct view body, avro_value_t *ret_value,
+                     struct error *error)
+{
+	enum fate fate = value_start(codec, part, ret_value, error);
+	if (fate != FATE_OK)
+		return fate;
+	avro_reader_memory_set_source(codec->reader, (const char *)body.data, (int64_t)body.len);
+	if (avro_value_read(codec->reader, ret_value) != 0) {
+		value_done(codec, part);
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory to decode a record");
+	}
+	return FATE_OK;
+}
+
+static enum fate write_bytes(struct codec *codec, avro_value_t *value, struct buffer *out,
+                             struct error *error)
+{
+	size_t len = 0;
+	int code = avro_value_sizeof(value, &len);
+	uint8_t *room = code == 0 ? buffer_reserve(out, len) : NULL;
+
+	if (code == 0 && !room)
+		return error_set(error, FATE_REJECT, ERR_TOO_LARGE,
+		                 "a record of %zu bytes is more than there is room for", len);
+	avro_writer_memory_set_dest(codec->writer, (const char *)room, (int64_t)len);
+	if (code != 0 || avro_value_write(codec->writer, value) != 0)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory to encode a record");
+	out->len += len;
+	return FATE_OK;
+}
+
+enum fate value_write(struct codec *codec, enum part part, const struct walk *walk, struct buffer *out,
+                      struct error *error)
+{
+	size_t start = out->len;
+	enum fate fate = walk_fate(walk, error);
+
+	if (fate == FATE_OK)
+		fate = write_bytes(codec, &codec->values[part], out, error);
+	value_done(codec, part);
+	if (fate == FATE_OK)
+		fate = body_guard(part, (struct view){ out->data + start, out->len - start }, error);
+	if (fate != FATE_OK)
+		out->len = start;
+	return fate;
+}
+
+enum fate body_guard(enum part part, struct view body, struct error *error)
+{
+	const struct part_class *class = class_of(part);
+
+	return guard_check(class->type, class->name, body, part == PART_RESUME ? 2 * VALUES_MAX : VALUES_MAX,
+	                   error);
+}
+
+static enum fate unknown_schema(enum part part, uint64_t fingerprint, struct error *error)
+{
+	char hex[FINGERPRINT_HEX_LEN + 1];
+
+	fingerprint_hex(fingerprint, hex);
+	for (int other = PART_SUSPEND; other <= PART_GATE; other++) {
+		if (class_of((enum part)other)->fingerprint == fingerprint)
+			return error_set(error, FATE_REJECT, ERR_UNKNOWN_SCHEMA,
+			                 "the schema with fingerprint %s is %s, where %s is wanted", hex,
+			                 class_of((enum part)other)->name, class_of(part)->name);
+	}
+	return error_set(
+		error, FATE_REJECT, ERR_UNKNOWN_SCHEMA,
+		"no schema of %s with fingerprint %s is known: the value was written with another version",
+		class_of(part)->name, hex);
+}
+
+/* limits.record_bytes binds what agents and approvers send. A resume holds a suspend and more; what the
+ * worker wrote and the broker took is not measured again. */
+static enum fate check_size(const struct codec *codec, enum part part, struct view value, struct error *error)
+{
+	if (value.len <= codec->settings.record_bytes || (part != PART_SUSPEND && part != PART_APPROVAL))
+		return FATE_OK;
+	return error_set(error, FATE_REJECT, ERR_TOO_LARGE,
+	                 "the value has %zu bytes, and limits.record_bytes allows %zu", value.len,
+	                 codec->settings.record_bytes);
+}
+
+size_t put_begin(struct codec *codec, enum part part, struct buffer *out)
+{
+	size_t start = out->len;
+
+	arena_reset(codec->scratch);
+	framing_put(out, class_of(part)->fingerprint);
+	return start;
+}
+
+enum fate put_end(struct codec *codec, enum part part, struct buffer *out, size_t start, enum fate fate,
+                  struct error *error)
+{
+	if (fate == FATE_OK)
+		fate = check_size(codec, part, (struct view){ out->data + start, out->len - start }, error);
+	if (fate != FATE_OK)
+		out->len = start;
+	return fate;
+}
+
+static enum fate take_frame(struct codec *codec, enum part part, enum part whole, struct view value,
+                            struct view *ret_body, struct error *error)
+{
+	struct frame frame;
+	enum fate fate = check_size(codec, whole, value, error);
+
+	if (fate == FATE_OK)
+		fate = framing_take(value, &frame, error);
+	if (fate != FATE_OK)
+		return fate;
+	if (frame.fingerprint != class_of(whole)->fingerprint)
+		return unknown_schema(whole, frame.fingerprint, error);
+	*ret_body = frame.body;
+	if (part == whole)
+		return body_guard(part, frame.body, error);
+	return guard_prefix(class_of(part)->type, class_of(part)->name, frame.body, VALUES_MAX, &ret_body->len,
+	                    error);
+}
+
+enum fate body_take(struct codec *codec, enum part part, struct view value, struct view *ret_body,
+                    struct error *error)
+{
+	return take_frame(codec, part, part == PART_RESUME_HEAD ? PART_RESUME : part, value, ret_body, error);
+}

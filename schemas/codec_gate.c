@@ -1,0 +1,112 @@
+/* GateEvent. */
+#include "schemas/codec_inner.h"
+#include "schemas/validate.h"
+
+#include <assert.h>
+
+static_assert(GATE_PENDING == 0 && GATE_UNCLAIMED == 6, "GateState");
+static_assert(RISK_LOW == 0 && RISK_CRITICAL == 3, "Risk");
+
+static void read_risk(struct cursor *at, struct gate_event *event)
+{
+	avro_value_t branch;
+	int risk = 0;
+
+	event->has_risk = next_branch(at, &branch);
+	if (!event->has_risk)
+		return;
+	int code = avro_value_get_enum(&branch, &risk);
+	assert(code == 0);
+	event->risk = (enum risk)risk;
+}
+
+static void read_gate_event(struct cursor *at, struct gate_event *event)
+{
+	event->session_id = next_text(at);
+	event->gate_id = next_text(at);
+	event->tenant = next_text(at);
+	event->agent = next_text(at);
+	event->state = (enum gate_state)next_enum(at);
+	event->title = next_text(at);
+	read_risk(at, event);
+	next_action(at, &event->action);
+	event->requested_by = next_text(at);
+	event->required_approvals = next_int(at);
+	event->approvals = next_int(at);
+	next_fixed(at, event->digest, DIGEST_LEN);
+	event->at = next_long(at);
+	event->expires_at = next_time_or_none(at);
+	event->reason = next_text_or_null(at);
+	event->version = next_long(at);
+}
+
+enum fate codec_take_gate(struct codec *codec, struct view value, struct arena *arena,
+                          struct gate_event *ret_event, struct error *error)
+{
+	struct view body;
+	avro_value_t generic;
+	enum fate fate = body_take(codec, PART_GATE, value, &body, error);
+
+	if (fate == FATE_OK)
+		fate = value_read(codec, PART_GATE, body, &generic, error);
+	if (fate != FATE_OK)
+		return fate;
+	struct walk walk = { .arena = arena };
+	struct cursor at = cursor_of(&walk, &generic);
+	struct view id = next_text(&at);
+	read_gate_event(&at, ret_event);
+	value_done(codec, PART_GATE);
+	fate = walk_fate(&walk, error);
+	if (fate == FATE_OK)
+		fate = validate_uuid(id, "checkpoint_id", &ret_event->checkpoint_id, error);
+	return fate == FATE_OK ? validate_gate_event(ret_event, error) : fate;
+}
+
+static void put_risk(struct cursor *at, const struct gate_event *event)
+{
+	avro_value_t branch = put_branch(at, event->has_risk);
+
+	if (event->has_risk && branch.iface && avro_value_set_enum(&branch, (int)event->risk) != 0)
+		at->walk->failed = true;
+}
+
+static void put_gate_event(struct cursor *at, const struct gate_event *event,
+                           char text_room[UUID_TEXT_LEN + 1])
+{
+	put_uuid(at, VIEW_NULL, &event->checkpoint_id, text_room);
+	put_text(at, event->session_id);
+	put_text(at, event->gate_id);
+	put_text(at, event->tenant);
+	put_text(at, event->agent);
+	put_enum(at, (int)event->state);
+	put_text(at, event->title);
+	put_risk(at, event);
+	put_action(at, &event->action);
+	put_text(at, event->requested_by);
+	put_int(at, event->required_approvals);
+	put_int(at, event->approvals);
+	put_fixed(at, event->digest, DIGEST_LEN);
+	put_long(at, event->at);
+	put_time_or_none(at, event->expires_at);
+	put_text_or_null(at, event->reason);
+	put_long(at, event->version);
+}
+
+enum fate codec_put_gate(struct codec *codec, const struct gate_event *event, struct buffer *out,
+                         struct error *error)
+{
+	avro_value_t value;
+	char text_room[UUID_TEXT_LEN + 1];
+	size_t start = put_begin(codec, PART_GATE, out);
+	enum fate fate = validate_gate_event(event, error);
+
+	if (fate == FATE_OK)
+		fate = value_start(codec, PART_GATE, &value, error);
+	if (fate == FATE_OK) {
+		struct walk walk = { 0 };
+		struct cursor at = cursor_of(&walk, &value);
+		put_gate_event(&at, event, text_room);
+		fate = value_write(codec, PART_GATE, &walk, out, error);
+	}
+	return put_end(codec, PART_GATE, out, start, fate, error);
+}
