@@ -15,7 +15,7 @@ static const char begin_text[] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRIT
 
 /* Others may be at work for long, and so may a migration; other locks are waited for as usual. */
 static const char lock_text[] = "SELECT pg_catalog.set_config('statement_timeout', '0', true), "
-                                "pg_catalog.set_config('lock_timeout', '0', true),"
+								"pg_catalog.set_config('lock_timeout', '0', true),"
 								" pg_catalog.set_config('idle_in_transaction_session_timeout', '30s', true),"
 								" pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);"
 								"SELECT pg_catalog.pg_advisory_xact_lock(1179996749, 1);"

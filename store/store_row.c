@@ -286,3 +286,12 @@ void row_uuids(struct row *row, struct uuid **ret_uuids, size_t *ret_len)
 	*ret_uuids = uuids;
 	*ret_len = walk.count;
 }
+
+enum fate row_number(void *context, const PGresult *rows, struct error *error)
+{
+	int64_t *number = context;
+	struct row row = row_at(rows, 0, NULL);
+
+	*number = row_time(&row);
+	return row_end(&row, error);
+}

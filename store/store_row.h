@@ -51,4 +51,7 @@ int row_enum(struct row *row, const char *(*name_of)(int), int count);
 void row_texts(struct row *row, struct view **ret_texts, size_t *ret_len);
 void row_uuids(struct row *row, struct uuid **ret_uuids, size_t *ret_len);
 
+/* For a statement that gives one bigint (or no row: then it is left as it is): context is an int64_t. */
+enum fate row_number(void *context, const PGresult *rows, struct error *error);
+
 #endif

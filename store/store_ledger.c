@@ -1,0 +1,400 @@
+/*
+ * What a relay writes: R2, R5 and what is set aside. Each is one transaction whose last statement is the
+ * compare-and-set of ledger_offset; the order of the statements is the one of protocol.md. Checkpoints are
+ * locked in the order of their ids, as intake does.
+ */
+#include "store/store_columns.h"
+#include "store/store_connection.h"
+#include "store/store_row.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+/* ---- ledger_offset ---- */
+
+static const struct statement select_ledger = {
+	"reading the ledger's position",
+	"SELECT next, doubt_before FROM fermata.ledger_offset"
+	" WHERE cluster_id = $1::text AND topic = $2::text AND partition = $3::integer",
+};
+
+static const struct statement make_ledger = {
+	"making the ledger's position",
+	"INSERT INTO fermata.ledger_offset (cluster_id, topic, partition, next, doubt_before, routes_digest)"
+	" VALUES ($1::text, $2::text, $3::integer, $4::bigint, $5::bigint, $6::bytea)"
+	" ON CONFLICT (cluster_id, topic, partition) DO NOTHING",
+};
+
+static const struct statement advance_ledger = {
+	"moving the ledger's position after reading it",
+	"UPDATE fermata.ledger_offset SET next = $4::bigint, doubt_before = $5::bigint, routes_digest = $6::bytea"
+	" WHERE cluster_id = $1::text AND topic = $2::text AND partition = $3::integer AND next = $7::bigint",
+};
+
+static const struct statement move_ledger = {
+	"moving the ledger's position",
+	"UPDATE fermata.ledger_offset SET next = $4::bigint"
+	" WHERE cluster_id = $1::text AND topic = $2::text AND partition = $3::integer AND next = $5::bigint",
+};
+
+/* ---- R2 ---- */
+
+/*
+ * $4 holds the ids of the decisions of all of them, $5 and $6 where those of each begin and end. What is RESUMED
+ * already is not touched. A row that has a verdict of its own was decided by its own decisions; else those that
+ * come again are judged by what the resume says (from_ledger).
+ */
+static const struct statement upsert_resumed = {
+	"marking what the ledger holds",
+	"WITH marked AS ("
+	"INSERT INTO fermata.checkpoint AS c (checkpoint_id, state, filled, published, from_ledger, verdict,"
+	" decided_at, changed_at, ledger_decisions)"
+	" SELECT f.id, 'RESUMED', false, true, true, f.verdict::fermata.verdict, f.appended_at, f.appended_at,"
+	" ($4::uuid[])[f.first:f.last]"
+	" FROM unnest($1::uuid[], $2::text[], $3::bigint[], $5::integer[], $6::integer[])"
+	" f (id, verdict, appended_at, first, last) ORDER BY f.id"
+	" ON CONFLICT (checkpoint_id) DO UPDATE SET state = 'RESUMED', published = true,"
+	" from_ledger = c.from_ledger OR c.verdict IS NULL, verdict = excluded.verdict,"
+	" decided_at = coalesce(c.decided_at, excluded.decided_at),"
+	" ledger_decisions = excluded.ledger_decisions, reason = NULL, changed_at = excluded.changed_at,"
+	" version = CASE WHEN c.filled THEN greatest(c.version + 1, excluded.changed_at) ELSE c.version END"
+	" WHERE c.state <> 'RESUMED'"
+	" RETURNING checkpoint_id, filled, resumes_topic, resumes_partition, version"
+	"), told AS ("
+	"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
+	" SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM marked WHERE filled"
+	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)"
+	") SELECT count(*) FROM marked",
+};
+
+static const struct statement delete_outbox = {
+	"taking out of the outbox",
+	"DELETE FROM fermata.outbox WHERE checkpoint_id = ANY ($1::uuid[])",
+};
+
+static const struct statement delete_expiry = {
+	"clearing expiry of what is published",
+	"DELETE FROM fermata.expiry WHERE checkpoint_id = ANY ($1::uuid[])",
+};
+
+static const struct statement delete_unclaimed = {
+	"clearing unclaimed of what is published",
+	"DELETE FROM fermata.unclaimed WHERE checkpoint_id = ANY ($1::uuid[])",
+};
+
+/* ---- R5 ---- */
+
+static const struct statement lock_resumed = {
+	"locking what was published",
+	"SELECT c.checkpoint_id FROM unnest($1::uuid[]) u (id)"
+	" JOIN fermata.checkpoint c ON c.checkpoint_id = u.id ORDER BY c.checkpoint_id FOR UPDATE OF c",
+};
+
+static const struct statement mark_resumed = {
+	"marking what was published",
+	"UPDATE fermata.checkpoint c SET state = 'RESUMED', published = true,"
+	" version = greatest(c.version, u.version), changed_at = $3::bigint"
+	" FROM unnest($1::uuid[], $2::bigint[]) u (id, version) WHERE c.checkpoint_id = u.id AND c.state <> "
+	"'RESUMED'",
+};
+
+/* Locked in order first: intake may be raising some of them at this moment. */
+static const struct statement delete_gates = {
+	"taking out gate events",
+	"WITH sent AS MATERIALIZED ("
+	"SELECT g.checkpoint_id FROM unnest($1::uuid[], $2::bigint[]) u (id, version)"
+	" JOIN fermata.gate_outbox g ON g.checkpoint_id = u.id WHERE g.version <= u.version"
+	" ORDER BY g.checkpoint_id FOR UPDATE OF g"
+	") DELETE FROM fermata.gate_outbox g USING sent WHERE g.checkpoint_id = sent.checkpoint_id",
+};
+
+/* ---- set aside ---- */
+
+static const struct statement set_aside = {
+	"setting aside",
+	"WITH changed AS ("
+	"UPDATE fermata.checkpoint SET state = $2::text::fermata.gate_state, reason = $3::text,"
+	" version = greatest(version + 1, $4::bigint), changed_at = $4::bigint"
+	" WHERE checkpoint_id = $1::uuid"
+	" AND (state = 'DECIDED' OR (state = 'PENDING' AND $2::text = 'QUARANTINED'))"
+	" RETURNING checkpoint_id, filled, resumes_topic, resumes_partition, version"
+	"), told AS ("
+	"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
+	" SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM changed WHERE filled"
+	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)"
+	") SELECT count(*) FROM changed",
+};
+
+/* ---- what comes back ---- */
+
+static enum fate ledger_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct ledger *ledger = context;
+	struct row row = row_at(rows, 0, NULL);
+
+	ledger->next = row_int8(&row);
+	ledger->doubt_before = row_time(&row);
+	return row_end(&row, error);
+}
+
+/* ---- parts ---- */
+
+static void param_shard(struct params *params, const struct shard *shard)
+{
+	param_name(params, shard->cluster_id);
+	param_name(params, shard->topic);
+	param_int4(params, shard->partition);
+}
+
+static void send_move(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
+                      int64_t *add_count)
+{
+	struct params *params = store_params(store);
+
+	param_shard(params, shard);
+	param_int8(params, next);
+	param_int8(params, mine);
+	store_send(store, &move_ledger, params, &(struct answer){ .add_count = add_count });
+}
+
+/* Flushes, looks whether the compare-and-set found what it should, and commits. */
+static enum fate commit_if_moved(struct store *store, const int64_t *moved, struct error *error)
+{
+	enum fate fate = transaction_flush(store, error);
+
+	if (fate == FATE_OK && *moved != 1)
+		return transaction_stale(store, error, "the ledger's position is not where this relay left it");
+	if (fate == FATE_OK)
+		fate = transaction_commit(store, error);
+	if (fate != FATE_OK)
+		store_rollback(store);
+	return fate;
+}
+
+enum fate store_ledger(struct store *store, const struct shard *shard, struct ledger *ret_ledger,
+                       struct error *error)
+{
+	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
+
+	*ret_ledger = (struct ledger){ LEDGER_NONE, TIME_NONE };
+	if (fate != FATE_OK)
+		return fate;
+	struct params *params = store_params(store);
+	param_shard(params, shard);
+	store_send(store, &select_ledger, params, &(struct answer){ .rows = ledger_rows, .context = ret_ledger });
+	return transaction_finish(store, error);
+}
+
+/* ---- R2 ---- */
+
+static int compare_found(const void *a, const void *b)
+{
+	const struct ledger_found *const *left = a;
+	const struct ledger_found *const *right = b;
+
+	return uuid_compare(&(*left)->checkpoint_id, &(*right)->checkpoint_id);
+}
+
+/* Sorted, each checkpoint once: a statement may not touch a row twice. Returns how many are left. */
+static size_t sort_found(const struct ledger_found *found, size_t len, const struct ledger_found **rows)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < len; i++)
+		rows[i] = &found[i];
+	qsort(rows, len, sizeof(*rows), compare_found);
+	for (size_t i = 0; i < len; i++)
+		if (kept == 0 || compare_found(&rows[kept - 1], &rows[i]) != 0)
+			rows[kept++] = rows[i];
+	return kept;
+}
+
+static void param_found_ids(struct params *params, const struct ledger_found *const *rows, size_t len)
+{
+	param_array(params, PG_UUID, len);
+	for (size_t i = 0; i < len; i++)
+		item_uuid(params, &rows[i]->checkpoint_id);
+}
+
+static void param_found_decisions(struct params *params, const struct ledger_found *const *rows, size_t len)
+{
+	size_t total = 0;
+	int32_t first = 1;
+
+	for (size_t i = 0; i < len; i++)
+		total += rows[i]->decisions_len;
+	param_array(params, PG_UUID, total);
+	for (size_t i = 0; i < len; i++)
+		for (size_t j = 0; j < rows[i]->decisions_len; j++)
+			item_uuid(params, &rows[i]->decisions[j]);
+	param_array(params, PG_INT4, len);
+	for (size_t i = 0; i < len; i++) {
+		item_int4(params, first);
+		first += (int32_t)rows[i]->decisions_len;
+	}
+	first = 1;
+	param_array(params, PG_INT4, len);
+	for (size_t i = 0; i < len; i++) {
+		first += (int32_t)rows[i]->decisions_len;
+		item_int4(params, first - 1);
+	}
+}
+
+static void send_upsert(struct store *store, const struct ledger_found *const *rows, size_t len,
+                        int64_t *ret_new)
+{
+	struct params *params = store_params(store);
+
+	param_found_ids(params, rows, len);
+	param_array(params, PG_TEXT, len);
+	for (size_t i = 0; i < len; i++)
+		item_name(params, verdict_name(rows[i]->verdict));
+	param_array(params, PG_INT8, len);
+	for (size_t i = 0; i < len; i++)
+		item_int8(params, rows[i]->appended_at);
+	param_found_decisions(params, rows, len);
+	store_send(store, &upsert_resumed, params, &(struct answer){ .rows = row_number, .context = ret_new });
+}
+
+static void send_found(struct store *store, const struct ledger_found *const *rows, size_t len,
+                       int64_t *ret_new)
+{
+	static const struct statement *const deletes[] = { &delete_outbox, &delete_expiry, &delete_unclaimed };
+
+	if (len == 0)
+		return;
+	send_upsert(store, rows, len, ret_new);
+	for (size_t i = 0; i < sizeof(deletes) / sizeof(deletes[0]); i++) {
+		struct params *params = store_params(store);
+		param_found_ids(params, rows, len);
+		store_send(store, deletes[i], params, NULL);
+	}
+}
+
+static void send_advance(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
+                         int64_t doubt_before, const uint8_t routes_digest[32], int64_t *add_count)
+{
+	struct params *params = store_params(store);
+	bool made = mine == LEDGER_NONE;
+
+	param_shard(params, shard);
+	param_int8(params, next);
+	param_time(params, doubt_before);
+	param_bytes(params, (struct view){ routes_digest, 32 });
+	if (!made)
+		param_int8(params, mine);
+	store_send(store, made ? &make_ledger : &advance_ledger, params,
+	           &(struct answer){ .add_count = add_count });
+}
+
+enum fate store_ledger_advance(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
+                               int64_t doubt_before, const uint8_t routes_digest[32],
+                               const struct ledger_found *found, size_t len, size_t *ret_new,
+                               struct error *error)
+{
+	int64_t moved = 0;
+	int64_t made = 0;
+	const struct ledger_found **rows = calloc(len + 1, sizeof(*rows));
+
+	if (rows == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, reading the ledger: no memory");
+	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
+	if (fate == FATE_OK) {
+		send_found(store, rows, sort_found(found, len, rows), &made);
+		send_advance(store, shard, mine, next, doubt_before, routes_digest, &moved);
+		fate = commit_if_moved(store, &moved, error);
+	}
+	free(rows);
+	*ret_new = fate == FATE_OK ? (size_t)made : 0;
+	return fate;
+}
+
+/* ---- R5 ---- */
+
+static void param_sent_ids(struct params *params, const struct gate_sent *sent, size_t len)
+{
+	param_array(params, PG_UUID, len);
+	for (size_t i = 0; i < len; i++)
+		item_uuid(params, &sent[i].checkpoint_id);
+}
+
+static void param_sent(struct params *params, const struct gate_sent *sent, size_t len)
+{
+	param_sent_ids(params, sent, len);
+	param_array(params, PG_INT8, len);
+	for (size_t i = 0; i < len; i++)
+		item_int8(params, sent[i].version);
+}
+
+static void send_resumed(struct store *store, const struct gate_sent *resumed, size_t len, int64_t now)
+{
+	if (len == 0)
+		return;
+	struct params *params = store_params(store);
+	param_sent_ids(params, resumed, len);
+	store_send(store, &lock_resumed, params, NULL);
+	params = store_params(store);
+	param_sent(params, resumed, len);
+	param_int8(params, now);
+	store_send(store, &mark_resumed, params, NULL);
+	params = store_params(store);
+	param_sent_ids(params, resumed, len);
+	store_send(store, &delete_outbox, params, NULL);
+}
+
+static void send_gates(struct store *store, const struct gate_sent *gates, size_t len)
+{
+	if (len == 0)
+		return;
+	struct params *params = store_params(store);
+	param_sent(params, gates, len);
+	store_send(store, &delete_gates, params, NULL);
+}
+
+enum fate store_relay_mark(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
+                           const struct gate_sent *resumed, size_t resumed_len, const struct gate_sent *gates,
+                           size_t gates_len, int64_t now, struct error *error)
+{
+	int64_t moved = 0;
+	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	send_resumed(store, resumed, resumed_len, now);
+	send_gates(store, resumed, resumed_len);
+	send_gates(store, gates, gates_len);
+	send_move(store, shard, mine, next, &moved);
+	return commit_if_moved(store, &moved, error);
+}
+
+/* ---- set aside ---- */
+
+enum fate store_relay_set_aside(struct store *store, const struct shard *shard, int64_t mine,
+                                const struct uuid *checkpoint_id, enum gate_state state, const char *reason,
+                                int64_t now, struct error *error)
+{
+	int64_t moved = 0;
+	int64_t changed = 0;
+	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	struct params *params = store_params(store);
+	param_uuid(params, checkpoint_id);
+	param_name(params, gate_state_name(state));
+	param_name(params, reason);
+	param_int8(params, now);
+	store_send(store, &set_aside, params, &(struct answer){ .rows = row_number, .context = &changed });
+	params = store_params(store);
+	param_uuids(params, checkpoint_id, 1);
+	store_send(store, &delete_outbox, params, NULL);
+	send_move(store, shard, mine, mine, &moved);
+	fate = transaction_flush(store, error);
+	if (fate == FATE_OK && changed != 1)
+		return transaction_stale(store, error,
+		                         "the checkpoint that was to be set aside is not waiting any more");
+	if (fate == FATE_OK)
+		return commit_if_moved(store, &moved, error);
+	store_rollback(store);
+	return fate;
+}

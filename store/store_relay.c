@@ -1,0 +1,405 @@
+/* R3: what a relay is to publish, and its ledger's position, in one snapshot. */
+#include "store/store_connection.h"
+#include "store/store_record.h"
+
+#include <string.h>
+
+/* ---- statements ---- */
+
+/* Ready: no partition of a resumes topic is without a ledger that was read under today's routes. */
+static const struct statement select_ready = {
+	"reading the ledger's position and the others",
+	"SELECT l.next, l.doubt_before, NOT EXISTS ("
+	"SELECT FROM fermata.resumes_topic t CROSS JOIN LATERAL generate_series(0, t.partitions - 1) p (n)"
+	" WHERE NOT EXISTS (SELECT FROM fermata.ledger_offset o WHERE o.cluster_id = $1::text AND o.topic = "
+	"t.topic"
+	" AND o.partition = p.n AND o.routes_digest = $4::bytea))"
+	" FROM fermata.ledger_offset l"
+	" WHERE l.cluster_id = $1::text AND l.topic = $2::text AND l.partition = $3::integer",
+};
+
+static const struct statement select_outbox = {
+	"reading the outbox",
+	"SELECT o.seq, coalesce(c.sealed_len, 0)::bigint + coalesce((SELECT sum(octet_length(d.edits_body))"
+	" FROM fermata.decision d WHERE d.checkpoint_id = c.checkpoint_id AND d.outcome = 'counted'), 0)::bigint,"
+	" " CHECKPOINT_COLUMNS " FROM fermata.outbox o"
+	" JOIN fermata.checkpoint c ON c.checkpoint_id = o.checkpoint_id"
+	" WHERE o.topic = $1::text AND o.partition = $2::integer AND c.state = 'DECIDED'"
+	" AND o.checkpoint_id <> ALL ($3::uuid[]) ORDER BY o.seq LIMIT $4::integer",
+};
+
+static const struct statement select_gates = {
+	"reading the outbox of gate events",
+	"SELECT g.version, coalesce(c.sealed_len, 0)::bigint, " CHECKPOINT_COLUMNS " FROM fermata.gate_outbox g"
+	" JOIN fermata.checkpoint c ON c.checkpoint_id = g.checkpoint_id"
+	" WHERE g.topic = $1::text AND g.partition = $2::integer AND c.filled"
+	" AND g.checkpoint_id <> ALL ($3::uuid[]) LIMIT $4::integer",
+};
+
+static const struct statement select_counted = {
+	"reading the decisions that counted",
+	"SELECT u.n, " DECISION_COLUMNS ", d.edits_body"
+	" FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n) JOIN fermata.decision d ON d.checkpoint_id = u.id"
+	" WHERE d.outcome = 'counted' ORDER BY u.n, d.seq",
+};
+
+static const struct statement select_payloads = {
+	"reading payloads",
+	"SELECT u.n, p.body FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n)"
+	" JOIN fermata.checkpoint c ON c.checkpoint_id = u.id"
+	" JOIN fermata.payload p ON p.checkpoint_id = c.checkpoint_id AND p.day = c.payload_day",
+};
+
+static const struct statement count_outbox = {
+	"counting the outbox",
+	"SELECT count(*) FROM fermata.outbox WHERE topic = $1::text AND partition = $2::integer",
+};
+
+/* ---- what comes back ---- */
+
+/* Rows that may be taken: what they weigh decides how many of them are. */
+struct candidates {
+	struct arena *arena;
+	struct {
+		int64_t number; /* the outbox's seq or the gate event's version */
+		int64_t bytes;
+		struct checkpoint *checkpoint;
+	} * items;
+	size_t len;
+	size_t cap;
+};
+
+static enum fate candidate_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct candidates *list = context;
+
+	for (int i = 0; i < PQntuples(rows); i++) {
+		void *items = list_room(list->arena, list->items, list->len, &list->cap, sizeof(*list->items));
+		struct checkpoint *checkpoint = arena_alloc(list->arena, sizeof(*checkpoint));
+		if (items == NULL || checkpoint == NULL)
+			return list_no_memory(error);
+		list->items = items;
+		struct row row = row_at(rows, i, list->arena);
+		list->items[list->len].number = row_int8(&row);
+		list->items[list->len].bytes = row_int8(&row);
+		row_checkpoint(&row, checkpoint);
+		list->items[list->len++].checkpoint = checkpoint;
+		enum fate fate = row_end(&row, error);
+		if (fate != FATE_OK)
+			return fate;
+	}
+	return FATE_OK;
+}
+
+static enum fate ready_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct relay_take *take = context;
+	struct row row = row_at(rows, 0, NULL);
+
+	take->ledger.next = row_int8(&row);
+	take->ledger.doubt_before = row_time(&row);
+	take->ready = row_bool(&row);
+	return row_end(&row, error);
+}
+
+/* The number that WITH ORDINALITY gave, as an index below len. */
+static bool ordinal(struct row *row, size_t len, size_t *ret_at)
+{
+	int64_t n = row_int8(row);
+
+	*ret_at = (size_t)(n - 1);
+	return n >= 1 && (uint64_t)n <= len;
+}
+
+static enum fate out_of_order(struct error *error)
+{
+	return error_set(error, FATE_FATAL, ERR_BUG,
+	                 "PostgreSQL, reading a row: its ordinal is none that was asked for");
+}
+
+struct counted {
+	struct arena *arena;
+	struct relay_take *take;
+	size_t *caps; /* of each row's list of decisions */
+};
+
+static enum fate counted_row(struct counted *counted, struct row *row, struct error *error)
+{
+	size_t at;
+
+	if (!ordinal(row, counted->take->rows_len, &at))
+		return out_of_order(error);
+	struct outbox_row *outbox = &counted->take->rows[at];
+	struct decision **decisions = list_room(counted->arena, outbox->decisions, outbox->decisions_len,
+	                                        &counted->caps[at], sizeof(*decisions));
+	struct decision *decision = arena_alloc(counted->arena, sizeof(*decision));
+	if (decisions == NULL || decision == NULL)
+		return list_no_memory(error);
+	outbox->decisions = decisions;
+	decisions[outbox->decisions_len++] = decision;
+	row_decision(row, decision);
+	decision->edits.body = row_bytes(row);
+	return row_end(row, error);
+}
+
+static enum fate counted_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct counted *counted = context;
+
+	for (int i = 0; i < PQntuples(rows); i++) {
+		struct row row = row_at(rows, i, counted->arena);
+		enum fate fate = counted_row(counted, &row, error);
+		if (fate != FATE_OK)
+			return fate;
+	}
+	return FATE_OK;
+}
+
+/* The checkpoints whose bodies were asked for, in the order of asking. */
+struct bodies {
+	struct arena *arena;
+	struct checkpoint **items;
+	size_t len;
+};
+
+static enum fate body_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct bodies *bodies = context;
+
+	for (int i = 0; i < PQntuples(rows); i++) {
+		struct row row = row_at(rows, i, bodies->arena);
+		size_t at;
+		if (!ordinal(&row, bodies->len, &at))
+			return out_of_order(error);
+		bodies->items[at]->sealed.body = row_bytes(&row);
+		enum fate fate = row_end(&row, error);
+		if (fate != FATE_OK)
+			return fate;
+	}
+	return FATE_OK;
+}
+
+/* ---- sending ---- */
+
+struct taking {
+	const struct shard *shard;
+	const uint8_t *routes_digest;
+	const struct uuid *skip;
+	size_t skip_len;
+	size_t rows;
+	size_t bytes;
+	bool with_action;
+	struct arena *arena;
+	struct relay_take *take;
+	struct candidates outbox;
+	struct candidates gates;
+};
+
+static void send_candidates(struct store *store, const struct taking *taking,
+                            const struct statement *statement, struct candidates *list)
+{
+	struct params *params = store_params(store);
+
+	param_name(params, taking->shard->topic);
+	param_int4(params, taking->shard->partition);
+	param_uuids(params, taking->skip, taking->skip_len);
+	param_int4(params, (int32_t)(taking->rows < INT32_MAX ? taking->rows : INT32_MAX));
+	store_send(store, statement, params, &(struct answer){ .rows = candidate_rows, .context = list });
+}
+
+static void send_first(struct store *store, struct taking *taking)
+{
+	struct params *params = store_params(store);
+
+	param_name(params, taking->shard->cluster_id);
+	param_name(params, taking->shard->topic);
+	param_int4(params, taking->shard->partition);
+	param_bytes(params, (struct view){ taking->routes_digest, 32 });
+	store_send(store, &select_ready, params, &(struct answer){ .rows = ready_rows, .context = taking->take });
+	send_candidates(store, taking, &select_outbox, &taking->outbox);
+	send_candidates(store, taking, &select_gates, &taking->gates);
+}
+
+/* ---- choosing ---- */
+
+/* How many fit: one at least, then until the bytes are used up. */
+static size_t fitting(const struct candidates *list, size_t *bytes_left)
+{
+	size_t len = 0;
+
+	while (len < list->len && (len == 0 || (uint64_t)list->items[len].bytes <= *bytes_left)) {
+		uint64_t bytes = (uint64_t)list->items[len++].bytes;
+		*bytes_left -= bytes < *bytes_left ? (size_t)bytes : *bytes_left;
+	}
+	return len;
+}
+
+static bool is_taken(const struct relay_take *take, const struct uuid *id)
+{
+	for (size_t i = 0; i < take->rows_len; i++)
+		if (uuid_compare(&take->rows[i].checkpoint->id, id) == 0)
+			return true;
+	return false;
+}
+
+static enum fate choose_outbox(struct taking *taking, size_t *bytes_left, struct error *error)
+{
+	struct relay_take *take = taking->take;
+	size_t len = take->ready ? fitting(&taking->outbox, bytes_left) : 0;
+
+	take->rows = arena_array(taking->arena, len, sizeof(*take->rows));
+	if (take->rows == NULL)
+		return list_no_memory(error);
+	for (size_t i = 0; i < len; i++) {
+		take->rows[i].seq = taking->outbox.items[i].number;
+		take->rows[i].checkpoint = taking->outbox.items[i].checkpoint;
+	}
+	take->rows_len = len;
+	return FATE_OK;
+}
+
+/* What is resumed now has its gate event written with the resume: the one that waits is older. */
+static enum fate choose_gates(struct taking *taking, size_t *bytes_left, struct error *error)
+{
+	struct relay_take *take = taking->take;
+	struct candidates *list = &taking->gates;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->len; i++) {
+		if (is_taken(take, &list->items[i].checkpoint->id))
+			continue;
+		list->items[kept] = list->items[i];
+		if (!taking->with_action)
+			list->items[kept].bytes = 0;
+		kept++;
+	}
+	list->len = kept;
+	size_t len = fitting(list, bytes_left);
+	take->gates = arena_array(taking->arena, len, sizeof(*take->gates));
+	if (take->gates == NULL)
+		return list_no_memory(error);
+	for (size_t i = 0; i < len; i++)
+		take->gates[i] = (struct gate_row){
+			.checkpoint = list->items[i].checkpoint,
+			.version = list->items[i].number,
+			.gone = !list->items[i].checkpoint->sealed.has_key,
+		};
+	take->gates_len = len;
+	return FATE_OK;
+}
+
+/* ---- the second half: decisions and bodies ---- */
+
+static enum fate send_counted(struct store *store, struct taking *taking, struct counted *counted,
+                              struct error *error)
+{
+	struct relay_take *take = taking->take;
+
+	*counted = (struct counted){ taking->arena, take, NULL };
+	if (take->rows_len == 0)
+		return FATE_OK;
+	counted->caps = arena_array(taking->arena, take->rows_len, sizeof(*counted->caps));
+	if (counted->caps == NULL)
+		return list_no_memory(error);
+	struct params *params = store_params(store);
+	param_array(params, PG_UUID, take->rows_len);
+	for (size_t i = 0; i < take->rows_len; i++)
+		item_uuid(params, &take->rows[i].checkpoint->id);
+	store_send(store, &select_counted, params, &(struct answer){ .rows = counted_rows, .context = counted });
+	return FATE_OK;
+}
+
+static void send_bodies(struct store *store, struct bodies *bodies)
+{
+	struct params *params = store_params(store);
+
+	param_array(params, PG_UUID, bodies->len);
+	for (size_t i = 0; i < bodies->len; i++)
+		item_uuid(params, &bodies->items[i]->id);
+	store_send(store, &select_payloads, params,
+	           &(struct answer){ .rows = body_rows, .context = bodies, .by_row = true });
+}
+
+static enum fate send_second(struct store *store, struct taking *taking, struct counted *counted,
+                             struct bodies *bodies, struct error *error)
+{
+	const struct relay_take *take = taking->take;
+	enum fate fate = send_counted(store, taking, counted, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	*bodies = (struct bodies){ .arena = taking->arena };
+	bodies->items = arena_array(taking->arena, take->rows_len + take->gates_len, sizeof(*bodies->items));
+	if (bodies->items == NULL)
+		return list_no_memory(error);
+	for (size_t i = 0; i < take->rows_len; i++)
+		bodies->items[bodies->len++] = take->rows[i].checkpoint;
+	for (size_t i = 0; taking->with_action && i < take->gates_len; i++)
+		if (!take->gates[i].gone)
+			bodies->items[bodies->len++] = take->gates[i].checkpoint;
+	if (bodies->len > 0)
+		send_bodies(store, bodies);
+	return FATE_OK;
+}
+
+static enum fate take_both(struct store *store, struct taking *taking, struct error *error)
+{
+	struct counted counted;
+	struct bodies bodies;
+	size_t bytes_left = taking->bytes;
+
+	send_first(store, taking);
+	enum fate fate = transaction_flush(store, error);
+	if (fate == FATE_OK)
+		fate = choose_outbox(taking, &bytes_left, error);
+	if (fate == FATE_OK)
+		fate = choose_gates(taking, &bytes_left, error);
+	if (fate == FATE_OK)
+		fate = send_second(store, taking, &counted, &bodies, error);
+	if (fate == FATE_OK)
+		return transaction_finish(store, error);
+	store_rollback(store);
+	return fate;
+}
+
+enum fate store_relay_take(struct store *store, const struct shard *shard, const uint8_t routes_digest[32],
+                           const struct uuid *skip, size_t skip_len, size_t rows, size_t bytes,
+                           bool with_action, struct arena *arena, struct relay_take *ret_take,
+                           struct error *error)
+{
+	struct taking taking = {
+		.shard = shard,
+		.routes_digest = routes_digest,
+		.skip = skip,
+		.skip_len = skip_len,
+		.rows = rows,
+		.bytes = bytes,
+		.with_action = with_action,
+		.arena = arena,
+		.take = ret_take,
+		.outbox.arena = arena,
+		.gates.arena = arena,
+	};
+
+	memset(ret_take, 0, sizeof(*ret_take));
+	ret_take->ledger = (struct ledger){ LEDGER_NONE, TIME_NONE };
+	enum fate fate = transaction_begin(store, TRANSACTION_SNAPSHOT, error);
+	return fate == FATE_OK ? take_both(store, &taking, error) : fate;
+}
+
+/* ---- counting ---- */
+
+enum fate store_outbox_count(struct store *store, const char *topic, int32_t partition, int64_t *ret_count,
+                             struct error *error)
+{
+	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
+
+	*ret_count = 0;
+	if (fate != FATE_OK)
+		return fate;
+	struct params *params = store_params(store);
+	param_name(params, topic);
+	param_int4(params, partition);
+	store_send(store, &count_outbox, params, &(struct answer){ .rows = row_number, .context = ret_count });
+	return transaction_finish(store, error);
+}
