@@ -149,39 +149,39 @@ static void put_verdict(struct params *params, const void *row)
 }
 
 static const struct column update_columns[] = {
-	{ PG_UUID, put_uuid, offsetof(struct checkpoint, id) },
+	{ PG_UUID, column_put_uuid, offsetof(struct checkpoint, id) },
 	{ PG_TEXT, put_state, offsetof(struct checkpoint, state) },
-	{ PG_BOOL, put_bool, offsetof(struct checkpoint, published) },
-	{ PG_BOOL, put_bool, offsetof(struct checkpoint, held) },
-	{ PG_BOOL, put_bool, offsetof(struct checkpoint, from_ledger) },
+	{ PG_BOOL, column_put_bool, offsetof(struct checkpoint, published) },
+	{ PG_BOOL, column_put_bool, offsetof(struct checkpoint, held) },
+	{ PG_BOOL, column_put_bool, offsetof(struct checkpoint, from_ledger) },
 	{ PG_INT4, put_int4, offsetof(struct checkpoint, approvals) },
 	{ PG_TEXT, put_verdict, 0 },
-	{ PG_INT8, put_time, offsetof(struct checkpoint, decided_at) },
+	{ PG_INT8, column_put_time, offsetof(struct checkpoint, decided_at) },
 	{ PG_INT8, put_int8, offsetof(struct checkpoint, version) },
 	{ PG_INT8, put_int8, offsetof(struct checkpoint, changed_at) },
-	{ PG_TEXT, put_view, offsetof(struct checkpoint, reason) },
+	{ PG_TEXT, column_put_view, offsetof(struct checkpoint, reason) },
 };
 
 static const struct column outbox_columns[] = {
-	{ PG_UUID, put_uuid, offsetof(struct checkpoint, id) },
-	{ PG_TEXT, put_view, offsetof(struct checkpoint, resumes_topic) },
+	{ PG_UUID, column_put_uuid, offsetof(struct checkpoint, id) },
+	{ PG_TEXT, column_put_view, offsetof(struct checkpoint, resumes_topic) },
 	{ PG_INT4, put_int4, offsetof(struct checkpoint, resumes_partition) },
 };
 
 static const struct column gate_columns[] = {
-	{ PG_UUID, put_uuid, offsetof(struct checkpoint, id) },
-	{ PG_TEXT, put_view, offsetof(struct checkpoint, resumes_topic) },
+	{ PG_UUID, column_put_uuid, offsetof(struct checkpoint, id) },
+	{ PG_TEXT, column_put_view, offsetof(struct checkpoint, resumes_topic) },
 	{ PG_INT4, put_int4, offsetof(struct checkpoint, resumes_partition) },
 	{ PG_INT8, put_int8, offsetof(struct checkpoint, version) },
 };
 
 static const struct column expiry_columns[] = {
-	{ PG_UUID, put_uuid, offsetof(struct checkpoint, id) },
+	{ PG_UUID, column_put_uuid, offsetof(struct checkpoint, id) },
 	{ PG_INT8, put_int8, offsetof(struct checkpoint, expires_at) },
 };
 
 static const struct column id_columns[] = {
-	{ PG_UUID, put_uuid, offsetof(struct checkpoint, id) },
+	{ PG_UUID, column_put_uuid, offsetof(struct checkpoint, id) },
 };
 
 static void put_write_id(struct params *params, const void *row)
@@ -215,7 +215,7 @@ static void put_stated_digest(struct params *params, const void *row)
 	const struct decision *decision = row;
 
 	if (decision->has_digest)
-		put_digest(params, decision->checkpoint_digest);
+		column_put_digest(params, decision->checkpoint_digest);
 	else
 		item_null(params);
 }
@@ -281,24 +281,24 @@ static void put_edits_body(struct params *params, const void *row)
 }
 
 static const struct column decision_columns[] = {
-	{ PG_UUID, put_uuid, offsetof(struct decision, id) },
-	{ PG_UUID, put_uuid, offsetof(struct decision, checkpoint_id) },
+	{ PG_UUID, column_put_uuid, offsetof(struct decision, id) },
+	{ PG_UUID, column_put_uuid, offsetof(struct decision, checkpoint_id) },
 	{ PG_TEXT, put_outcome, offsetof(struct decision, outcome) },
-	{ PG_TEXT, put_view, offsetof(struct decision, outcome_reason) },
+	{ PG_TEXT, column_put_view, offsetof(struct decision, outcome_reason) },
 	{ PG_TEXT, put_kind, offsetof(struct decision, kind) },
-	{ PG_TEXT, put_view, offsetof(struct decision, decided_by.issuer) },
-	{ PG_TEXT, put_view, offsetof(struct decision, decided_by.subject) },
-	{ PG_TEXT, put_view, offsetof(struct decision, decided_by.display) },
+	{ PG_TEXT, column_put_view, offsetof(struct decision, decided_by.issuer) },
+	{ PG_TEXT, column_put_view, offsetof(struct decision, decided_by.subject) },
+	{ PG_TEXT, column_put_view, offsetof(struct decision, decided_by.display) },
 	{ PG_INT8, put_int8, offsetof(struct decision, decided_at) },
-	{ PG_TEXT, put_view, offsetof(struct decision, stated_reason) },
-	{ PG_TEXT, put_view, offsetof(struct decision, stated_session) },
-	{ PG_TEXT, put_view, offsetof(struct decision, source.system) },
-	{ PG_TEXT, put_view, offsetof(struct decision, source.ref) },
-	{ PG_TEXT, put_view, offsetof(struct decision, source.delivery_id) },
+	{ PG_TEXT, column_put_view, offsetof(struct decision, stated_reason) },
+	{ PG_TEXT, column_put_view, offsetof(struct decision, stated_session) },
+	{ PG_TEXT, column_put_view, offsetof(struct decision, source.system) },
+	{ PG_TEXT, column_put_view, offsetof(struct decision, source.ref) },
+	{ PG_TEXT, column_put_view, offsetof(struct decision, source.delivery_id) },
 	{ PG_BYTEA, put_stated_digest, 0 },
-	{ PG_BYTEA, put_digest, offsetof(struct decision, record_digest) },
-	{ PG_TEXT, put_view, offsetof(struct decision, id_text) },
-	{ PG_TEXT, put_name, offsetof(struct decision, at.topic) },
+	{ PG_BYTEA, column_put_digest, offsetof(struct decision, record_digest) },
+	{ PG_TEXT, column_put_view, offsetof(struct decision, id_text) },
+	{ PG_TEXT, column_put_name, offsetof(struct decision, at.topic) },
 	{ PG_INT4, put_int4, offsetof(struct decision, at.partition) },
 	{ PG_INT8, put_int8, offsetof(struct decision, at.offset) },
 	{ PG_INT8, put_int8, offsetof(struct decision, at.appended_at) },
@@ -312,9 +312,9 @@ static const struct column decision_columns[] = {
 };
 
 static const struct column outcome_columns[] = {
-	{ PG_UUID, put_uuid, offsetof(struct decision, id) },
+	{ PG_UUID, column_put_uuid, offsetof(struct decision, id) },
 	{ PG_TEXT, put_outcome, offsetof(struct decision, outcome) },
-	{ PG_TEXT, put_view, offsetof(struct decision, outcome_reason) },
+	{ PG_TEXT, column_put_view, offsetof(struct decision, outcome_reason) },
 };
 
 /* ---- which of the rows go where ---- */

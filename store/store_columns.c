@@ -12,27 +12,27 @@ void params_columns(struct params *params, const struct column *columns, size_t 
 	}
 }
 
-void put_uuid(struct params *params, const void *field)
+void column_put_uuid(struct params *params, const void *field)
 {
 	item_uuid(params, field);
 }
 
-void put_view(struct params *params, const void *field)
+void column_put_view(struct params *params, const void *field)
 {
 	item_text(params, *(const struct view *)field);
 }
 
-void put_bytes(struct params *params, const void *field)
+void column_put_bytes(struct params *params, const void *field)
 {
 	item_bytes(params, *(const struct view *)field);
 }
 
-void put_name(struct params *params, const void *field)
+void column_put_name(struct params *params, const void *field)
 {
 	item_name(params, *(const char *const *)field);
 }
 
-void put_bool(struct params *params, const void *field)
+void column_put_bool(struct params *params, const void *field)
 {
 	item_bool(params, *(const bool *)field);
 }
@@ -47,12 +47,12 @@ void put_int8(struct params *params, const void *field)
 	item_int8(params, *(const int64_t *)field);
 }
 
-void put_time(struct params *params, const void *field)
+void column_put_time(struct params *params, const void *field)
 {
 	item_time(params, *(const int64_t *)field);
 }
 
-void put_digest(struct params *params, const void *field)
+void column_put_digest(struct params *params, const void *field)
 {
 	item_bytes(params, (struct view){ field, DIGEST_LEN });
 }

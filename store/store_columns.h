@@ -23,14 +23,14 @@ void params_columns(struct params *params, const struct column *columns, size_t 
                     const void *const *rows, size_t rows_len);
 
 /* Fields of the usual types. */
-void put_uuid(struct params *params, const void *field);   /* struct uuid */
-void put_view(struct params *params, const void *field);   /* struct view, a text */
-void put_bytes(struct params *params, const void *field);  /* struct view */
-void put_name(struct params *params, const void *field);   /* const char * */
-void put_bool(struct params *params, const void *field);   /* bool */
-void put_int4(struct params *params, const void *field);   /* int32_t */
-void put_int8(struct params *params, const void *field);   /* int64_t */
-void put_time(struct params *params, const void *field);   /* int64_t, TIME_NONE is null */
-void put_digest(struct params *params, const void *field); /* 32 bytes */
+void column_put_uuid(struct params *params, const void *field);   /* struct uuid */
+void column_put_view(struct params *params, const void *field);   /* struct view, a text */
+void column_put_bytes(struct params *params, const void *field);  /* struct view */
+void column_put_name(struct params *params, const void *field);   /* const char * */
+void column_put_bool(struct params *params, const void *field);   /* bool */
+void put_int4(struct params *params, const void *field);          /* int32_t */
+void put_int8(struct params *params, const void *field);          /* int64_t */
+void column_put_time(struct params *params, const void *field);   /* int64_t, TIME_NONE is null */
+void column_put_digest(struct params *params, const void *field); /* 32 bytes */
 
 #endif

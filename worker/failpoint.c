@@ -25,16 +25,44 @@ static const char *find_action(const char *list, const char *name)
 	return NULL;
 }
 
-static void leave_mark(const char *name)
+/* "DIR/prefixNAMEsuffix"; false when no directory is set. */
+static bool path_of(const char *prefix, const char *name, const char *suffix, char *path, size_t cap)
 {
 	const char *dir = getenv("FERMATA_FAILPOINT_DIR");
 	if (dir == NULL)
+		return false;
+	snprintf(path, cap, "%s/%s%s%s", dir, prefix, name, suffix);
+	return true;
+}
+
+static void leave_mark(const char *name)
+{
+	char path[PATH_MAX], pid[32];
+	snprintf(pid, sizeof(pid), ".%ld", (long)getpid());
+	if (!path_of("", name, pid, path, sizeof(path)))
 		return;
-	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s/%s.%ld", dir, name, (long)getpid());
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	if (fd >= 0)
 		close(fd);
+}
+
+/* The action of an arm.NAME file, which is gone then: the rename lets only one process have it. */
+static bool armed_action(const char *name, char *action, size_t cap)
+{
+	char path[PATH_MAX], taken[PATH_MAX], pid[32];
+	snprintf(pid, sizeof(pid), ".%ld", (long)getpid());
+	if (!path_of("arm.", name, "", path, sizeof(path)) ||
+	    !path_of("taken.", name, pid, taken, sizeof(taken)) || rename(path, taken) != 0)
+		return false;
+	int fd = open(taken, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, action, cap - 1);
+	if (fd >= 0)
+		close(fd);
+	unlink(taken);
+	if (len < 0)
+		return false;
+	action[len] = '\0';
+	return true;
 }
 
 static void delay(const char *ms_text)
@@ -48,7 +76,10 @@ static void delay(const char *ms_text)
 enum fate failpoint(const char *name, struct error *error)
 {
 	const char *list = getenv("FERMATA_FAILPOINT");
+	char armed[64];
 	const char *action = list == NULL ? NULL : find_action(list, name);
+	if (armed_action(name, armed, sizeof(armed)))
+		action = armed;
 	if (action == NULL)
 		return FATE_OK;
 	leave_mark(name);

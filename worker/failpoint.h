@@ -3,8 +3,9 @@
  * FERMATA_FAILPOINTS; in a release they are nothing at all.
  *
  * FERMATA_FAILPOINT is a comma-separated list of NAME=ACTION: `delay:MS` sleeps, `kill` ends the process
- * as kill -9 does, `error` makes the step fail with RETRY. With FERMATA_FAILPOINT_DIR a file
- * NAME.PID is written there when the place is reached, so that a test can strike just then.
+ * as kill -9 does, `error` makes the step fail with RETRY. Where FERMATA_FAILPOINT_DIR is set, a file
+ * arm.NAME in it holds an action for the first process that gets there, once; and reaching a place where
+ * something is to happen leaves a file NAME.PID, so that a test can strike just then.
  * FERMATA_SABOTAGE names a rule of the protocol that is broken on purpose (no_ledger, position_ahead):
  * a test that is to find such faults must find them there.
  */
