@@ -32,6 +32,7 @@ struct checkpoint {
 	bool published; /* the resumes topic has its resume, or it was settled without one (on_reject = drop) */
 	bool held;      /* on_expiry = HOLD, and it has expired */
 
+	struct view id_text; /* the id as it was sent, or null when that was in lower case */
 	struct view tenant;
 	struct view session_id;
 	struct view gate_id;

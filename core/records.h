@@ -226,7 +226,8 @@ struct resume_event {
 };
 
 struct gate_event {
-	struct uuid checkpoint_id; /* written in lower case */
+	struct view checkpoint_id_text; /* as the suspend event spelt it; null: in lower case */
+	struct uuid checkpoint_id;
 	struct view session_id;
 	struct view gate_id;
 	struct view tenant;

@@ -54,6 +54,7 @@ enum fate codec_take_gate(struct codec *codec, struct view value, struct arena *
 	struct walk walk = { .arena = arena };
 	struct cursor at = cursor_of(&walk, &generic);
 	struct view id = next_text(&at);
+	ret_event->checkpoint_id_text = id;
 	read_gate_event(&at, ret_event);
 	value_done(codec, PART_GATE);
 	fate = walk_fate(&walk, error);
@@ -73,7 +74,7 @@ static void put_risk(struct cursor *at, const struct gate_event *event)
 static void put_gate_event(struct cursor *at, const struct gate_event *event,
                            char text_room[UUID_TEXT_LEN + 1])
 {
-	put_uuid(at, VIEW_NULL, &event->checkpoint_id, text_room);
+	put_uuid(at, event->checkpoint_id_text, &event->checkpoint_id, text_room);
 	put_text(at, event->session_id);
 	put_text(at, event->gate_id);
 	put_text(at, event->tenant);

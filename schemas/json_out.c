@@ -339,7 +339,7 @@ enum fate gate_to_json(const struct gate_event *event, struct buffer *out, struc
 	struct json_writer w = { .out = out };
 
 	json_open(&w, '{');
-	member_uuid(&w, "checkpoint_id", VIEW_NULL, &event->checkpoint_id);
+	member_uuid(&w, "checkpoint_id", event->checkpoint_id_text, &event->checkpoint_id);
 	member_text(&w, "session_id", event->session_id);
 	member_text(&w, "gate_id", event->gate_id);
 	member_text(&w, "tenant", event->tenant);

@@ -17,21 +17,21 @@
 	"tenant, session_id, gate_id, suspend_seq, agent, agent_version, requested_by, title, risk,"             \
 	" required_approvals, approvers, labels, suspended_at, appended_at, expires_at, on_expiry, digest,"      \
 	" traceparent, tracestate, seal_format, compression, plain_len, kek_id, wrapped_key, seal_commit,"       \
-	" schema_sha256, sealed_len, payload_day, resumes_topic, resumes_partition"
+	" schema_sha256, sealed_len, payload_day, resumes_topic, resumes_partition, id_text"
 
 /* Behind the 11 parameters of the state. */
 #define EVENT_VALUES                                                                                         \
 	"$12::text, $13::text, $14::text, $15::bigint, $16::text, $17::text, $18::text, $19::text,"              \
 	" $20::fermata.risk, $21::integer, $22::text[], $23::text[], $24::bigint, $25::bigint, $26::bigint,"     \
 	" $27::fermata.on_expiry, $28::bytea, $29::text, $30::text, $31::smallint, $32::smallint, $33::integer," \
-	" $34::text, $35::bytea, $36::bytea, $37::bytea, $38::integer, $39::date, $40::text, $41::integer"
+	" $34::text, $35::bytea, $36::bytea, $37::bytea, $38::integer, $39::date, $40::text, $41::integer, $42::text"
 
 static const struct statement insert_checkpoint = {
 	"inserting a checkpoint",
 	"INSERT INTO fermata.checkpoint (checkpoint_id, state, published, held, from_ledger, approvals, verdict,"
 	" decided_at, version, changed_at, reason, " EVENT_COLUMNS ", filled)"
 	" VALUES ($1::uuid, $2::fermata.gate_state, $3::boolean, $4::boolean, $5::boolean, $6::integer,"
-	" $7::fermata.verdict, $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $42::boolean)"
+	" $7::fermata.verdict, $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $43::boolean)"
 	" ON CONFLICT (checkpoint_id) DO NOTHING",
 };
 
@@ -40,7 +40,7 @@ static const struct statement fill_checkpoint = {
 	"UPDATE fermata.checkpoint SET (state, published, held, from_ledger, approvals, verdict, decided_at,"
 	" version, changed_at, reason, " EVENT_COLUMNS ", filled) ="
 	" ROW ($2::fermata.gate_state, $3::boolean, $4::boolean, $5::boolean, $6::integer, $7::fermata.verdict,"
-	" $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $42::boolean)"
+	" $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $43::boolean)"
 	" WHERE checkpoint_id = $1::uuid",
 };
 

@@ -137,6 +137,7 @@ void row_checkpoint(struct row *row, struct checkpoint *ret_checkpoint)
 	row_fixed(row, checkpoint->sealed.schema_sha256, sizeof(checkpoint->sealed.schema_sha256));
 	checkpoint->resumes_topic = row_text_or_empty(row);
 	checkpoint->resumes_partition = row_int4(row);
+	checkpoint->id_text = row_text(row);
 }
 
 void param_checkpoint_state(struct params *params, const struct checkpoint *checkpoint)
@@ -193,7 +194,7 @@ static void param_sealed(struct params *params, const struct sealed *sealed)
 	param_bytes(params, view_of_bytes(sealed->commit, COMMIT_LEN));
 }
 
-#define EVENT_COLUMNS 30
+#define EVENT_COLUMNS 31
 
 void param_checkpoint_event(struct params *params, const struct checkpoint *checkpoint, bool fill)
 {
@@ -227,6 +228,7 @@ void param_checkpoint_event(struct params *params, const struct checkpoint *chec
 	param_day(params, checkpoint->appended_at);
 	param_text(params, checkpoint->resumes_topic);
 	param_int4(params, checkpoint->resumes_partition);
+	param_text(params, checkpoint->id_text);
 }
 
 /* ---- decision ---- */

@@ -16,7 +16,8 @@
 	" c.tenant, c.session_id, c.gate_id, c.suspend_seq, c.agent, c.agent_version, c.requested_by, c.title,"  \
 	" c.risk, c.required_approvals, c.approvers, c.labels, c.suspended_at, c.appended_at, c.expires_at,"     \
 	" c.on_expiry, c.digest, c.traceparent, c.tracestate, c.seal_format, c.compression, c.plain_len,"        \
-	" c.kek_id, c.wrapped_key, c.seal_commit, c.schema_sha256, c.resumes_topic, c.resumes_partition"
+	" c.kek_id, c.wrapped_key, c.seal_commit, c.schema_sha256, c.resumes_topic, c.resumes_partition,"        \
+	" c.id_text"
 
 /* Reads CHECKPOINT_COLUMNS. What can only be wrong because somebody tampered with the row (lengths of keys and
  * digests) reads as zeros, which no check accepts. */
@@ -25,7 +26,7 @@ void row_checkpoint(struct row *row, struct checkpoint *ret_checkpoint);
 /* The columns that a decision about the checkpoint changes: $1 is its id, then state, published, held,
  * from_ledger, approvals, verdict, decided_at, version, changed_at, reason. */
 void param_checkpoint_state(struct params *params, const struct checkpoint *checkpoint);
-/* The 30 columns of the suspend event, tenant to resumes_partition; nulls when `fill` is false. */
+/* The 31 columns of the suspend event, tenant to id_text; nulls when `fill` is false. */
 void param_checkpoint_event(struct params *params, const struct checkpoint *checkpoint, bool fill);
 
 /* Of a table called d. */

@@ -78,12 +78,22 @@ static bool keep_gate(struct arena *arena, const struct gate *gate, struct check
 	       keep(arena, gate->requested_by, &row->requested_by);
 }
 
+/* The id as it was sent, when that is not how it is written otherwise: it is given back so. */
+static bool keep_spelling(struct arena *arena, const struct suspend_event *event, struct checkpoint *row)
+{
+	char lower[UUID_TEXT_LEN + 1];
+	uuid_format(&event->checkpoint_id, lower);
+	if (view_equal_text(event->checkpoint_id_text, lower))
+		return true;
+	return keep(arena, event->checkpoint_id_text, &row->id_text);
+}
+
 static bool keep_event(struct arena *arena, const struct suspend_event *event, struct checkpoint *row)
 {
 	row->id = event->checkpoint_id;
 	row->suspend_seq = event->suspend_seq;
 	row->suspended_at = event->suspended_at;
-	return keep(arena, event->tenant, &row->tenant) && keep(arena, event->session_id, &row->session_id) &&
+	return keep_spelling(arena, event, row) && keep(arena, event->tenant, &row->tenant) && keep(arena, event->session_id, &row->session_id) &&
 	       keep(arena, event->agent, &row->agent) && keep(arena, event->agent_version, &row->agent_version) &&
 	       keep_gate(arena, &event->gate, row);
 }

@@ -179,6 +179,7 @@ static enum fate put_gate(struct relay *relay, const struct checkpoint *row, enu
                           int64_t version, int64_t at, const struct action *action, struct error *error)
 {
 	struct gate_event event = {
+		.checkpoint_id_text = row->id_text,
 		.checkpoint_id = row->id,
 		.session_id = row->session_id,
 		.gate_id = row->gate_id,

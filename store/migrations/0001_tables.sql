@@ -63,6 +63,8 @@ CREATE TABLE fermata.checkpoint (
 	resumes_topic       text,
 	resumes_partition   integer,
 
+	id_text             text, -- the id as it was sent, null when that was in lower case
+
 	CHECK (NOT filled OR (tenant IS NOT NULL AND session_id IS NOT NULL AND gate_id IS NOT NULL
 		AND suspend_seq IS NOT NULL AND digest IS NOT NULL AND payload_day IS NOT NULL
 		AND resumes_topic IS NOT NULL AND resumes_partition IS NOT NULL))
