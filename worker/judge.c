@@ -170,34 +170,42 @@ static enum fate refuse(struct bench *bench, struct decision *decision, enum ref
 
 /* ---- decisions ---- */
 
-static enum fate open_edits(struct bench *bench, const struct decision *decision, struct edits *ret_edits)
+#define EDITS_ROOM 64 /* edits as structs take at most so many times the bytes that they are sealed from */
+
+static enum fate open_edits(struct bench *bench, const struct decision *decision, struct arena *arena,
+                            struct edits *ret_edits)
 {
 	struct view plain;
 	enum fate fate = vault_unseal_edits(bench->settings->vault, VIEW_LITERAL(""), &decision->checkpoint_id,
-	                                    &decision->id, &decision->edits, bench->arena, &plain, bench->error);
+	                                    &decision->id, &decision->edits, arena, &plain, bench->error);
 	if (fate != FATE_OK)
 		return fate;
-	return codec_take_edits(bench->settings->codec, plain, bench->arena, ret_edits, bench->error);
+	return codec_take_edits(bench->settings->codec, plain, arena, ret_edits, bench->error);
 }
 
-/* Do two approvals ask for the same edits? Edits that cannot be opened any more are not the same. */
+/* Do two approvals ask for the same edits? Edits that cannot be opened any more are not the same. They are
+ * opened in an arena of their own: one batch may have many to compare, and its arena would not hold all. */
 static enum fate compare_edits(struct bench *bench, const struct decision *a, const struct decision *b,
                                bool *ret_same)
 {
 	*ret_same = a->has_edits == b->has_edits;
 	if (!a->has_edits || !b->has_edits)
 		return FATE_OK;
+	size_t plain_len = (size_t)a->edits.plain_len + b->edits.plain_len;
+	struct arena *arena = arena_new(EDITS_ROOM * plain_len + ((size_t)1 << 20));
+	if (arena == NULL)
+		return error_set(bench->error, FATE_RETRY, ERR_MEMORY, "no memory to compare edits");
 	struct edits left, right;
-	enum fate fate = open_edits(bench, a, &left);
+	enum fate fate = open_edits(bench, a, arena, &left);
 	if (fate == FATE_OK)
-		fate = open_edits(bench, b, &right);
-	if (fate == FATE_REJECT) {
-		*ret_same = false;
-		return FATE_OK;
-	}
+		fate = open_edits(bench, b, arena, &right);
 	if (fate == FATE_OK)
 		*ret_same = edits_equal(&left, &right);
-	return fate;
+	arena_free(arena);
+	if (fate != FATE_REJECT)
+		return fate;
+	*ret_same = false;
+	return FATE_OK;
 }
 
 static const struct decision *first_approval(const struct touched *touched)
@@ -216,12 +224,12 @@ static enum fate decide(struct bench *bench, struct touched *touched, const stru
 	row->has_verdict = true;
 	row->verdict = verdict;
 	row->decided_at = decision->at.appended_at;
-	row->reason = decision->stated_reason;
 	touched->write.expiry_set = false;
 	touched->write.expiry_clear = true;
 	enum fate fate = apply(bench, touched, EVENT_VERDICT);
 	if (fate != FATE_OK || row->state != GATE_DECIDED)
-		return fate;
+		return fate; /* what is quarantined keeps the reason for that beside its verdict */
+	row->reason = decision->stated_reason;
 	const struct judge_settings *settings = bench->settings;
 	if (verdict != VERDICT_APPROVED && settings->drops(settings->context, row->tenant, row->agent))
 		return apply(bench, touched, EVENT_SETTLE);
@@ -250,7 +258,8 @@ static enum fate count(struct bench *bench, struct touched *touched, struct deci
 		fate = decide(bench, touched, decision, verdict);
 	} else if (decision->kind == DECISION_EXPIRE) {
 		row->held = true;
-		row->reason = view_of("expired, and held: it waits for a decision without an end");
+		if (row->state == GATE_PENDING)
+			row->reason = view_of("expired, and held: it waits for a decision without an end");
 		touched->write.expiry_set = false;
 		touched->write.expiry_clear = true;
 	}
@@ -293,6 +302,7 @@ static enum fate judge_waiting(struct bench *bench, struct touched *touched)
 		if (fate != FATE_OK)
 			return fate;
 		bench->updates[bench->updates_len++] = decision;
+		bench->unclaimed--;
 	}
 	return FATE_OK;
 }
@@ -333,6 +343,8 @@ static enum fate keep_early(struct bench *bench, struct touched *touched, struct
 		};
 	}
 	decision->outcome = OUTCOME_WAITING;
+	decision->refusal = REFUSAL_NONE; /* of an attempt before, when another worker's row was still there */
+	decision->outcome_reason = VIEW_NULL;
 	bench->unclaimed++;
 	touched->write.unclaimed_add++;
 	touched->changed = true;
@@ -418,6 +430,7 @@ static void fill_row(struct touched *touched, const struct checkpoint *fresh)
 	row->has_verdict = known.has_verdict;
 	row->verdict = known.verdict;
 	row->decided_at = known.decided_at;
+	row->approvals = known.approvals;
 	row->from_ledger = known.from_ledger;
 	row->ledger_decisions = known.ledger_decisions;
 	row->ledger_decisions_len = known.ledger_decisions_len;
