@@ -46,12 +46,13 @@ static enum fate open_memory(struct intake *intake, struct error *error)
 	intake->bytes_cap = (size_t)config_number(config, PARAM_WORKER_BATCH_BYTES);
 	intake->items_cap = (size_t)config_number(config, PARAM_WORKER_BATCH_RECORDS);
 	intake->items = calloc(intake->items_cap, sizeof(*intake->items));
+	intake->order = calloc(intake->items_cap, sizeof(*intake->order));
 	intake->arena = arena_new(2 * (intake->bytes_cap + record) + 16 * MIB);
 	intake->work = arena_new(2 * (intake->bytes_cap + record) + 64 * MIB);
 	intake->scratch = arena_new(DECODE_FACTOR * record + 16 * MIB);
 	intake->positions = arena_new(16 * MIB);
-	if (intake->items == NULL || intake->arena == NULL || intake->work == NULL || intake->scratch == NULL ||
-	    intake->positions == NULL)
+	if (intake->items == NULL || intake->order == NULL || intake->arena == NULL || intake->work == NULL ||
+	    intake->scratch == NULL || intake->positions == NULL)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for intake");
 	struct codec_settings settings = {
 		.record_bytes = record,
@@ -120,6 +121,7 @@ static void intake_close(struct intake *intake)
 	arena_free(intake->scratch);
 	arena_free(intake->positions);
 	free(intake->items);
+	free(intake->order);
 	free(intake->parts);
 	free(intake->targets);
 	free(intake->seen);

@@ -53,6 +53,7 @@ struct intake {
 	int32_t targets_len;
 
 	struct item *items;
+	struct item **order; /* room for a pointer to each of them */
 	size_t items_len;
 	size_t items_cap;
 	size_t bytes;
@@ -83,7 +84,8 @@ FM_MUSTCHECK enum fate intake_alarm(struct intake *intake, struct part *part, co
 
 /* ---- intake_item.c: one record ---- */
 
-/* Decodes, checks and seals; what is wrong makes the item dead. RETRY: not now. */
+/* Decodes, checks and seals; what is wrong makes the item dead. RETRY: not now, or with ERR_MEMORY: not in
+ * what is left of the batch's memory. */
 FM_MUSTCHECK enum fate intake_understand(struct intake *intake, struct item *item, struct error *error);
 
 /* ---- intake_batch.c: a batch ---- */

@@ -11,18 +11,47 @@
 
 #define REDO_MAX 50 /* how often a batch is done again at once because another worker made a row meanwhile */
 
+static bool out_of_room(enum fate fate, const struct error *error)
+{
+	return fate == FATE_RETRY && error->code == ERR_MEMORY;
+}
+
+/*
+ * A batch's memory has an end, and what a record takes of it is not always in proportion to its bytes. Where
+ * it is used up, what is there is written first; a record that does not fit even alone is a dead letter, for
+ * it would hold up its partition for ever.
+ */
+static enum fate understand(struct intake *intake, struct item *item, struct error *error)
+{
+	const struct item unread = *item;
+	enum fate fate = intake_understand(intake, item, error);
+	if (out_of_room(fate, error) && intake->items_len > 0) {
+		fate = intake_run_batch(intake, error);
+		if (fate != FATE_OK)
+			return fate;
+		*item = unread;
+		fate = intake_understand(intake, item, error);
+	}
+	if (!out_of_room(fate, error))
+		return fate;
+	*item = unread;
+	item->dead = true;
+	(void)error_set(&item->why, FATE_REJECT, ERR_TOO_LARGE, "it takes more memory than one record may have");
+	return FATE_OK;
+}
+
 enum fate intake_add(struct intake *intake, struct part *part, struct record *record, struct error *error)
 {
 	assert(intake->items_len < intake->items_cap);
-	struct item *item = &intake->items[intake->items_len];
-	*item =
-		(struct item){ .record = *record, .part = (size_t)(part - intake->parts), .suspend = part->suspends };
-	enum fate fate = intake_understand(intake, item, error);
+	struct item item = { .record = *record,
+		                 .part = (size_t)(part - intake->parts),
+		                 .suspend = part->suspends };
+	enum fate fate = understand(intake, &item, error);
 	if (fate != FATE_OK) {
-		record_done(&item->record);
+		record_done(&item.record);
 		return fate;
 	}
-	intake->items_len++;
+	intake->items[intake->items_len++] = item;
 	intake->bytes += record->key.len + record->value.len;
 	part->received = record->at.offset + 1;
 	intake->moved = true;
@@ -36,7 +65,8 @@ void intake_drop_batch(struct intake *intake)
 	intake->items_len = 0;
 	intake->bytes = 0;
 	intake->moved = false;
-	arena_reset(intake->arena);
+	if (intake->arena != NULL) /* NULL: intake could not even be opened */
+		arena_reset(intake->arena);
 }
 
 /* ---- one attempt at a run of items: everything in one transaction ---- */
@@ -275,6 +305,8 @@ static enum fate run_items(struct intake *intake, struct item **items, size_t le
 		return run_halves(&attempt, error);
 	if (fate == FATE_REJECT && len == 1)
 		fate = run_poison(&attempt, error);
+	if (fate == FATE_REJECT) /* not even the positions alone, or a letter's: that is no record's fault */
+		fate = error->fate = FATE_RETRY;
 	if (fate == FATE_OK) {
 		note_durable(&attempt);
 		note_tally(&attempt);
@@ -287,12 +319,9 @@ static enum fate run_items(struct intake *intake, struct item **items, size_t le
 enum fate intake_run_batch(struct intake *intake, struct error *error)
 {
 	int64_t start = clock_real_us();
-	struct item **items = arena_array(intake->arena, intake->items_len, sizeof(*items));
-	if (items == NULL)
-		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a batch");
 	for (size_t i = 0; i < intake->items_len; i++)
-		items[i] = &intake->items[i];
-	enum fate fate = run_items(intake, items, intake->items_len, true, error);
+		intake->order[i] = &intake->items[i];
+	enum fate fate = run_items(intake, intake->order, intake->items_len, true, error);
 	if (fate != FATE_OK)
 		return fate;
 	intake_drop_batch(intake);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define TRACESTATE_MAX 512 /* bytes; W3C Trace Context asks to carry at least that */
+#define TRACESTATE_MAX 4096 /* bytes; W3C Trace Context asks to carry 512 at least */
 
 static enum fate no_memory(struct error *error)
 {
@@ -28,17 +28,28 @@ static bool is_hex(struct view text, size_t from, size_t len)
 	return true;
 }
 
-/* version-traceid-parentid-flags of W3C Trace Context, level 1; anything else is not carried. */
+static bool is_all(struct view text, size_t from, size_t len, char c)
+{
+	for (size_t i = from; i < from + len; i++)
+		if (text.data[i] != c)
+			return false;
+	return true;
+}
+
+/* version-traceid-parentid-flags of W3C Trace Context, level 1; anything else is not carried. Version ff and
+ * ids of zeros are what it calls invalid. */
 static bool is_traceparent(struct view text)
 {
 	return text.len == 55 && text.data[2] == '-' && text.data[35] == '-' && text.data[52] == '-' &&
-	       is_hex(text, 0, 2) && is_hex(text, 3, 32) && is_hex(text, 36, 16) && is_hex(text, 53, 2);
+	       is_hex(text, 0, 2) && is_hex(text, 3, 32) && is_hex(text, 36, 16) && is_hex(text, 53, 2) &&
+	       !is_all(text, 0, 2, 'f') && !is_all(text, 3, 32, '0') && !is_all(text, 36, 16, '0');
 }
 
+/* Tabs may stand around the commas of a list. */
 static bool is_printable(struct view text)
 {
 	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] < 0x20 || text.data[i] > 0x7e)
+		if ((text.data[i] < 0x20 && text.data[i] != '\t') || text.data[i] > 0x7e)
 			return false;
 	return true;
 }
@@ -93,9 +104,9 @@ static bool keep_event(struct arena *arena, const struct suspend_event *event, s
 	row->id = event->checkpoint_id;
 	row->suspend_seq = event->suspend_seq;
 	row->suspended_at = event->suspended_at;
-	return keep_spelling(arena, event, row) && keep(arena, event->tenant, &row->tenant) && keep(arena, event->session_id, &row->session_id) &&
-	       keep(arena, event->agent, &row->agent) && keep(arena, event->agent_version, &row->agent_version) &&
-	       keep_gate(arena, &event->gate, row);
+	return keep_spelling(arena, event, row) && keep(arena, event->tenant, &row->tenant) &&
+	       keep(arena, event->session_id, &row->session_id) && keep(arena, event->agent, &row->agent) &&
+	       keep(arena, event->agent_version, &row->agent_version) && keep_gate(arena, &event->gate, row);
 }
 
 /* The shard of its resume: a partition of the topic that the routes give its agent. */
@@ -212,8 +223,6 @@ enum fate intake_understand(struct intake *intake, struct item *item, struct err
 		item->suspend ? understand_suspend(intake, item, error) : understand_approval(intake, item, error);
 	if (fate != FATE_REJECT)
 		return fate;
-	if (error->code == ERR_MEMORY)
-		error->code = ERR_TOO_LARGE; /* it would need more memory than one record may have */
 	item->dead = true;
 	item->why = *error;
 	return FATE_OK;
