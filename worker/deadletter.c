@@ -124,7 +124,7 @@ static void leave_out_value(struct letter *letter)
 	const struct coordinates *at = &letter->item->record.at;
 	log_warn("deadletter",
 	         "record at %s [%" PRId32 "] offset %" PRId64
-	         " is too large for the dead-letters topic: its letter goes without the value",
+	         " is too large for the dead-letters topic: its letter goes without the value, as too_large",
 	         at->topic, at->partition, at->offset);
 	letter->without_value = true;
 }

@@ -54,7 +54,7 @@ LIMITS = {
     "open tool call": dict(history=tool_call("{}") + [records.entry("AGENT", "and on")]),
     "negative times": dict(suspended_at=-1),
     "blocks with sizes": dict(
-        history=Raw(long(-1) + long(8) + b"\x02" + long(1) + b"x" + b"\0\0\0\0" + long(0))
+        history=Raw(long(-1) + long(7) + b"\x02" + long(1) + b"x" + b"\0\0\0\0" + long(0))
     ),
 }
 
