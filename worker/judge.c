@@ -39,7 +39,7 @@ struct bench {
 
 static enum fate out_of_memory(struct bench *bench)
 {
-	return error_set(bench->error, FATE_FATAL, ERR_MEMORY, "no memory to judge a batch");
+	return error_set(bench->error, FATE_REJECT, ERR_MEMORY, "no memory to judge a batch of this size");
 }
 
 /* ---- what is loaded, as a table sorted by id ---- */

@@ -36,12 +36,12 @@ struct judge_tally {
 };
 
 /* What intake has to ask of the store before it can judge: ids sorted and without doubles. The moves,
- * and the cluster, are the caller's. REJECT never; FATAL when the arena is full. */
+ * and the cluster, are the caller's. REJECT with ERR_MEMORY: the arena is full, fewer items may fit. */
 FM_MUSTCHECK enum fate judge_request(struct item **items, size_t len, struct arena *arena,
                                      struct batch_request *ret_request, struct error *error);
 
 /* Judges. Items may become dead (conflict, unclaimed_full). ret_write lives in the arena. RETRY: a key
- * cannot be had now. */
+ * cannot be had now. REJECT with ERR_MEMORY: the arena is full, fewer items may fit. */
 FM_MUSTCHECK enum fate judge_batch(const struct judge_settings *settings, struct item **items, size_t len,
                                    const struct batch_request *request, const struct batch_loaded *loaded,
                                    struct arena *arena, struct batch_write *ret_write,

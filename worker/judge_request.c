@@ -47,7 +47,7 @@ enum fate judge_request(struct item **items, size_t len, struct arena *arena,
 	struct uuid *decisions = arena_array(arena, len, sizeof(*decisions));
 	struct line *lines = arena_array(arena, len, sizeof(*lines));
 	if (checkpoints == NULL || decisions == NULL || lines == NULL)
-		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the ids of a batch");
+		return error_set(error, FATE_REJECT, ERR_MEMORY, "no memory for the ids of a batch");
 
 	size_t checkpoints_len = 0, decisions_len = 0, lines_len = 0;
 	for (size_t i = 0; i < len; i++) {
