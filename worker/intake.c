@@ -12,6 +12,8 @@
 #define STALE_MS      20   /* another worker holds our partitions, or did: let it finish */
 #define POLL_MS       50   /* the longest sleep of the loop: its tick */
 #define CLOSE_MS      3000 /* leaving the group */
+#define ASK_MS        1000 /* for a broker's answer, while Kafka is away */
+#define ASK_AGAIN_MS  2000
 #define MIB           ((size_t)1 << 20)
 #define DECODE_FACTOR 16 /* a record's structs may take so many times the bytes of its value */
 #define LETTER_BYTES  (256 * MIB)
@@ -188,6 +190,9 @@ static enum fate on_gone(struct intake *intake, const struct record *at, struct 
 	struct part *part = intake_part(intake, at->at.topic, at->at.partition);
 	if (part == NULL || part->alarmed || part->durable == POSITION_NEW)
 		return FATE_OK;
+	if (part->verify) /* only the record before the position has gone, between the question and the fetch */
+		return error_set(error, FATE_RETRY, ERR_STALE, "%s [%" PRId32 "]: its beginning has moved on",
+		                 part->topic, part->partition);
 	return intake_alarm(intake, part, "the offset to read next does not exist any more", error);
 }
 
@@ -215,6 +220,28 @@ static enum fate dispatch(struct intake *intake, enum reader_event event, struct
 
 /* ---- the loop: wait, dispatch, tick ---- */
 
+/* An outage is reported once, and while nothing is to be read nothing says that it is over: it is asked for. */
+static void ask_kafka(struct intake *intake)
+{
+	int32_t count;
+	struct error error;
+	if (!intake->kafka_away || clock_mono_ms() < intake->ask_at_ms)
+		return;
+	intake->ask_at_ms = clock_mono_ms() + ASK_AGAIN_MS;
+	if (reader_partitions(intake->reader, intake->suspends_topic, ASK_MS, &count, &error) != FATE_OK)
+		return;
+	intake->kafka_away = false;
+	worker_part_ok(intake->worker, PART_INTAKE_KAFKA, true);
+}
+
+static void note_away(struct intake *intake, const struct error *error)
+{
+	log_error(LOG_LEVEL_WARN, "intake", error);
+	intake->kafka_away = true;
+	intake->ask_at_ms = clock_mono_ms() + ASK_AGAIN_MS;
+	worker_part_ok(intake->worker, PART_INTAKE_KAFKA, false);
+}
+
 /* With records in hand the reader is only asked for what it has already; without, it may wait. */
 static enum fate step(struct intake *intake, struct error *error)
 {
@@ -222,9 +249,8 @@ static enum fate step(struct intake *intake, struct error *error)
 	struct record record = { 0 };
 	int wait = intake->items_len > 0 ? 0 : POLL_MS;
 	enum fate fate = reader_poll(intake->reader, wait, &event, &record, error);
-	worker_part_ok(intake->worker, PART_INTAKE_KAFKA, fate == FATE_OK);
 	if (fate == FATE_RETRY) {
-		log_error(LOG_LEVEL_WARN, "intake", error);
+		note_away(intake, error);
 		event = READER_NOTHING;
 		fate = FATE_OK;
 	}
@@ -238,6 +264,7 @@ static enum fate step(struct intake *intake, struct error *error)
 static enum fate tick(struct intake *intake, struct error *error)
 {
 	enum fate fate = FATE_OK;
+	ask_kafka(intake);
 	if (intake->letters == NULL)
 		fate = open_letters(intake, error);
 	if (fate == FATE_OK && !intake->running && intake->parts_len > 0 &&

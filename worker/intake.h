@@ -44,6 +44,8 @@ struct intake {
 	int64_t restart_at_ms; /* mono */
 	struct backoff backoff;
 	int64_t look_at_ms; /* mono: when the positions are looked at next */
+	bool kafka_away;    /* the reader said so, and nobody has said otherwise since */
+	int64_t ask_at_ms;  /* mono: when Kafka is asked next whether it is there again */
 
 	/* Approvals wait until every suspends partition has reached the end that stood at the start. */
 	bool approvals_open;

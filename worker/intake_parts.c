@@ -290,7 +290,7 @@ enum fate intake_restart(struct intake *intake, struct error *error)
 		store_positions(intake->store, intake->worker->cluster_id, intake->positions, &rows, &len, error);
 	if (fate != FATE_OK)
 		return fate;
-	if (!suspends_hold(intake, rows, len) && intake->approvals_open) {
+	if (!suspends_hold(intake, rows, len)) { /* also before they were open: another worker's may have been */
 		close_approvals(intake);
 		return error_set(error, FATE_RETRY, ERR_STALE, "positions of suspends in the database went back");
 	}
