@@ -250,11 +250,17 @@ static void leave_group(struct reader *reader, int64_t until_ms)
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(reader->rk);
 	rd_kafka_error_t *refused = rd_kafka_consumer_close_queue(reader->rk, queue);
 
-	if (refused) /* a fatal error of the handle: it is out of the group already */
+	if (refused) { /* a fatal error of the handle: it is out of the group already */
 		rd_kafka_error_destroy(refused);
-	else
-		while (!rd_kafka_consumer_closed(reader->rk) && clock_mono_ms() < until_ms)
-			rd_kafka_queue_poll_callback(queue, CLOSE_POLL_MS);
+		until_ms = 0;
+	}
+	/* Not rd_kafka_queue_poll_callback: 2.0.2 aborts when a record is still in the queue. */
+	while (clock_mono_ms() < until_ms && !rd_kafka_consumer_closed(reader->rk)) {
+		rd_kafka_message_t *message = rd_kafka_consume_queue(queue, CLOSE_POLL_MS);
+
+		if (message)
+			rd_kafka_message_destroy(message);
+	}
 	rd_kafka_queue_destroy(queue);
 }
 

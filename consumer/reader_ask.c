@@ -1,5 +1,6 @@
 #include "consumer/reader_inner.h"
 
+#include "core/clock.h"
 #include "core/kafka_glue.h"
 
 #include <stdlib.h>
@@ -12,12 +13,37 @@ static enum fate asking_failed(struct error *error, rd_kafka_resp_err_t err, con
 	                   what, topic);
 }
 
+/*
+ * One question about one partition: BEGINNING, END or a time in ms. rd_kafka_query_watermark_offsets of 2.0.2
+ * waits for socket.timeout.ms (a minute) whatever timeout it is given; this one keeps to it, and the logical
+ * offsets are the protocol's own special timestamps (ListOffsets: -2 earliest, -1 latest).
+ */
+static rd_kafka_resp_err_t list_offset(struct reader *reader, const char *topic, int32_t partition,
+                                       int64_t question, int timeout_ms, int64_t *ret_offset)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_resp_err_t err;
+
+	rd_kafka_topic_partition_list_add(list, topic, partition)->offset = question;
+	err = rd_kafka_offsets_for_times(reader->rk, list, timeout_ms);
+	if (!err)
+		err = list->elems[0].err;
+	*ret_offset = list->elems[0].offset;
+	rd_kafka_topic_partition_list_destroy(list);
+	return err;
+}
+
 enum fate reader_range(struct reader *reader, const char *topic, int32_t partition, int timeout_ms,
                        int64_t *ret_low, int64_t *ret_end, struct error *error)
 {
+	int64_t begun = clock_mono_ms();
 	rd_kafka_resp_err_t err =
-		rd_kafka_query_watermark_offsets(reader->rk, topic, partition, ret_low, ret_end, timeout_ms);
+		list_offset(reader, topic, partition, RD_KAFKA_OFFSET_BEGINNING, timeout_ms, ret_low);
+	int64_t left_ms = timeout_ms - (clock_mono_ms() - begun);
 
+	if (!err)
+		err = list_offset(reader, topic, partition, RD_KAFKA_OFFSET_END, left_ms > 1 ? (int)left_ms : 1,
+		                  ret_end);
 	return err ? asking_failed(error, err, "the range of", topic) : FATE_OK;
 }
 
@@ -77,17 +103,11 @@ static int64_t first_ms_from(int64_t since_us)
 enum fate reader_offset_at_time(struct reader *reader, const char *topic, int32_t partition, int64_t since,
                                 int timeout_ms, int64_t *ret_offset, struct error *error)
 {
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-	rd_kafka_resp_err_t err;
 	int64_t offset;
 	int64_t low;
+	rd_kafka_resp_err_t err =
+		list_offset(reader, topic, partition, first_ms_from(since), timeout_ms, &offset);
 
-	rd_kafka_topic_partition_list_add(list, topic, partition)->offset = first_ms_from(since);
-	err = rd_kafka_offsets_for_times(reader->rk, list, timeout_ms);
-	if (!err)
-		err = list->elems[0].err;
-	offset = list->elems[0].offset;
-	rd_kafka_topic_partition_list_destroy(list);
 	if (err)
 		return asking_failed(error, err, "an offset by time in", topic);
 	if (offset < 0) /* no record is that late */

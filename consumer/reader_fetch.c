@@ -188,15 +188,15 @@ enum fate reader_resume(struct reader *reader, const char *topic, int32_t partit
 void reader_wake_fetchers(struct reader *reader)
 {
 	bool may_have_been_full = reader->bytes_since_empty >= reader->queue_bytes;
+	rd_kafka_topic_partition_list_t *list;
 
 	reader->bytes_since_empty = 0;
-	if (!reader->needs_waking || !may_have_been_full)
+	if (!reader->needs_waking || !may_have_been_full || !reader->fetched_len)
 		return;
-	for (size_t i = 0; i < reader->fetched_len; i++) {
-		int64_t low;
-		int64_t high;
-
-		(void)rd_kafka_query_watermark_offsets(reader->rk, reader->fetched[i].topic,
-		                                       reader->fetched[i].partition, &low, &high, WAKE_TIMEOUT_MS);
-	}
+	list = rd_kafka_topic_partition_list_new((int)reader->fetched_len);
+	for (size_t i = 0; i < reader->fetched_len; i++)
+		rd_kafka_topic_partition_list_add(list, reader->fetched[i].topic, reader->fetched[i].partition)
+			->offset = RD_KAFKA_OFFSET_END;
+	(void)rd_kafka_offsets_for_times(reader->rk, list, WAKE_TIMEOUT_MS);
+	rd_kafka_topic_partition_list_destroy(list);
 }

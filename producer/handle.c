@@ -77,6 +77,7 @@ static void close_work(void *context)
 	struct closing *closing = context;
 
 	(void)rd_kafka_purge(closing->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+	(void)rd_kafka_poll(closing->rk, 0); /* the reports of what was purged, to nobody */
 	rd_kafka_destroy(closing->rk);
 	free(closing->opaque);
 	free(closing);

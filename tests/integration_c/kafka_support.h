@@ -38,9 +38,8 @@ void test_write(struct producer *producer, const char *topic, int32_t partition,
 struct reader *test_reader(const char *group, const char *topic);
 /* Polls until the event comes; records and other events meanwhile are let go. Fails after PATIENCE_MS. */
 void test_await(struct reader *reader, enum reader_event event, struct record *ret_record);
-/* Reads on, checks that offsets only grow by partition, until `count` records came or, with until_end, the
- * end of partition came. Returns the number of records. *ret_last is the offset of the last record or of
- * the end. */
+/* Reads on until `count` records came or, with until_end, the end of partition came. Returns the number of
+ * records. *ret_last is the offset of the last record or of the end. */
 int test_drain(struct reader *reader, int count, bool until_end, int64_t *ret_last);
 
 #endif
