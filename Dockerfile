@@ -11,7 +11,7 @@ RUN scripts/install-missing build
 COPY . .
 RUN cmake -S . -B /build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
 	&& cmake --build /build -j "$(nproc)" \
-	&& strip --strip-unneeded /build/bin/fermata*
+	&& install -D -s -t /out /build/bin/fermata*
 
 FROM debian:12
 COPY scripts/install-missing scripts/packages /usr/local/lib/fermata/
@@ -20,10 +20,10 @@ RUN /usr/local/lib/fermata/install-missing run \
 	&& groupadd --gid 10001 fermata \
 	&& useradd --uid 10001 --gid fermata --no-create-home --home-dir /var/lib/fermata --shell /usr/sbin/nologin fermata \
 	&& install -d -o fermata -g fermata -m 0700 /var/lib/fermata /var/lib/fermata/keys
-COPY --from=build /build/bin/fermata /build/bin/fermata-worker /build/bin/fermata-bridg[e] /usr/local/bin/
+COPY --from=build /out/ /usr/local/bin/
 COPY deploy/healthcheck /usr/local/bin/fermata-healthcheck
 COPY LICENSE /usr/share/doc/fermata/copyright
-USER fermata
+USER 10001:10001
 WORKDIR /var/lib/fermata
 ENV FERMATA_WORKER_METRICS_LISTEN=0.0.0.0:9464
 EXPOSE 9464
