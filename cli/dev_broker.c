@@ -1,0 +1,198 @@
+#include "cli/dev_broker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ANSWER_MS  15000
+#define DELETE_MS  15000
+#define PARTITIONS 6 /* of the mock cluster's topics: what `fermata topics create` gives */
+
+const char *const broker_topic_keys[BROKER_TOPICS] = { "suspends", "approvals", "resumes", "gates",
+	                                                   "dead_letters" };
+static const char *const topic_ends[BROKER_TOPICS] = { "suspends", "approvals", "resumes", "gates",
+	                                                   "dead-letters" };
+
+static bool is_users(const struct config *config)
+{
+	return strcmp(config_origin(config, PARAM_KAFKA_BOOTSTRAP_SERVERS), "default") != 0;
+}
+
+static enum broker_kind choose_kind(struct broker *broker, const char *libs, bool mock)
+{
+	if (mock) {
+		broker->why = "--mock";
+		return BROKER_MOCK;
+	}
+	if (is_users(broker->config))
+		return BROKER_YOURS;
+	if (libs != NULL)
+		return BROKER_KAFKA;
+	if (!kafka_cached_jars(broker->libs))
+		broker->why = "no Kafka was fetched; scripts/kafka fetch does it";
+	else if (!kafka_has_java())
+		broker->why = "there is no java in PATH";
+	else
+		return BROKER_KAFKA;
+	return BROKER_MOCK;
+}
+
+/* In a cluster that is not ours there may be an installation already: nothing of it may be touched, neither its
+ * topics nor, by a group of the same name, its workers' transactions. */
+static enum fate make_names(struct broker *broker, const char *name, struct error *error)
+{
+	char random[9] = "";
+	bool theirs = broker->kind == BROKER_YOURS;
+
+	if (theirs) {
+		enum fate fate = files_random_hex(random, 8, error);
+		if (fate != FATE_OK)
+			return fate;
+		snprintf(broker->group, sizeof(broker->group), "fermata-%.8s-%s", name, random);
+	} else {
+		snprintf(broker->group, sizeof(broker->group), "fermata");
+	}
+	for (size_t i = 0; i < BROKER_TOPICS; i++)
+		snprintf(broker->topics[i], sizeof(broker->topics[i]), "%s.%s", broker->group, topic_ends[i]);
+	return FATE_OK;
+}
+
+enum fate broker_choose(struct broker *broker, const struct config *config, const char *libs, bool mock,
+                        const char *name, struct error *error)
+{
+	memset(broker, 0, sizeof(*broker));
+	broker->config = config;
+	broker->kind = choose_kind(broker, libs, mock);
+	if (libs != NULL && snprintf(broker->libs, sizeof(broker->libs), "%s", libs) >= (int)sizeof(broker->libs))
+		return error_set(error, FATE_FATAL, ERR_USAGE, "--kafka-libs: the path is too long");
+	return make_names(broker, name, error);
+}
+
+enum fate broker_start(struct broker *broker, const char *root, const char *logs, struct error *error)
+{
+	const struct property *properties;
+	size_t len;
+	enum fate fate = FATE_OK;
+
+	switch (broker->kind) {
+	case BROKER_KAFKA:
+		fate = kafka_start(&broker->kafka, broker->libs, root, logs, error);
+		broker->bootstrap = broker->kafka.bootstrap;
+		break;
+	case BROKER_MOCK:
+		fate = mock_start(&broker->mock, error);
+		if (fate == FATE_OK)
+			broker->bootstrap = mock_bootstrap(broker->mock);
+		break;
+	case BROKER_YOURS:
+		properties = config_kafka(broker->config, KAFKA_ADMIN, &len);
+		broker->bootstrap = config_text(broker->config, PARAM_KAFKA_BOOTSTRAP_SERVERS);
+		fate = kafka_answers(properties, len, ANSWER_MS, error);
+		break;
+	}
+	return fate;
+}
+
+/* ---- settings ------------------------------------------------------------------------------ */
+
+static void put_setting(struct buffer *out, const char *prefix, const char *key, const char *value)
+{
+	buffer_printf(out, "%s%s = \"", prefix, key);
+	for (; *value != '\0'; value++) {
+		if (*value == '"' || *value == '\\')
+			buffer_append_byte(out, '\\');
+		buffer_append_byte(out, (uint8_t)*value);
+	}
+	buffer_append_text(out, "\"\n");
+}
+
+/* A value of several lines (a key in PEM) cannot stand in the file of settings: it gets one of its own. */
+static enum fate put_property(struct buffer *out, const char *root, const char *prefix,
+                              const struct property *property, struct error *error)
+{
+	char name[DEV_PATH_MAX / 2], key[DEV_PATH_MAX / 2], path[DEV_PATH_MAX];
+
+	if (strchr(property->value, '\n') == NULL) {
+		put_setting(out, prefix, property->name, property->value);
+		return FATE_OK;
+	}
+	if (snprintf(key, sizeof(key), "%s_file", property->name) >= (int)sizeof(key) ||
+	    snprintf(name, sizeof(name), "kafka.%s%s", prefix, property->name) >= (int)sizeof(name))
+		return error_set(error, FATE_FATAL, ERR_USAGE, "kafka.%s%s: the name is too long", prefix,
+		                 property->name);
+	files_join(path, root, name);
+	put_setting(out, prefix, key, path);
+	return files_write(path, 0600, view_of(property->value), error);
+}
+
+static enum fate put_side(struct buffer *out, const struct config *config, const char *root,
+                          enum kafka_side side, struct error *error)
+{
+	static const char *const prefixes[KAFKA_SIDE_COUNT] = {
+		[KAFKA_CONSUMER] = "consumer.", [KAFKA_PRODUCER] = "producer.", [KAFKA_ADMIN] = ""
+	};
+	size_t len;
+	const struct property *properties = config_kafka(config, side, &len);
+	enum fate fate = FATE_OK;
+
+	for (size_t i = 0; i < len && fate == FATE_OK; i++) {
+		if (strcmp(properties[i].name, "bootstrap.servers") != 0)
+			fate = put_property(out, root, prefixes[side], &properties[i], error);
+	}
+	return fate;
+}
+
+/* The mock cluster wakes no waiting fetch, and lets a member in only when most of its session has passed. */
+static const char mock_settings[] = "consumer.fetch.wait.max.ms = 10\n"
+									"consumer.session.timeout.ms = 4000\n"
+									"consumer.heartbeat.interval.ms = 500\n";
+
+enum fate broker_settings(const struct broker *broker, const char *root, struct buffer *out,
+                          struct error *error)
+{
+	enum fate fate = FATE_OK;
+
+	buffer_append_text(out, "[kafka]\n");
+	put_setting(out, "", "bootstrap.servers", broker->bootstrap);
+	if (broker->kind == BROKER_MOCK)
+		buffer_append_text(out, mock_settings);
+	for (int side = 0; side < KAFKA_SIDE_COUNT && broker->kind == BROKER_YOURS && fate == FATE_OK; side++)
+		fate = put_side(out, broker->config, root, (enum kafka_side)side, error);
+	buffer_append_text(out, "\n[topics]\n");
+	for (size_t i = 0; i < BROKER_TOPICS; i++)
+		put_setting(out, "", broker_topic_keys[i], broker->topics[i]);
+	buffer_append_text(out, "\n[worker]\n");
+	put_setting(out, "", "group", broker->group);
+	return fate;
+}
+
+/* ---- topics and the end -------------------------------------------------------------------- */
+
+enum fate broker_create_topics(struct broker *broker, struct error *error)
+{
+	enum fate fate = FATE_OK;
+
+	for (size_t i = 0; i < BROKER_TOPICS && fate == FATE_OK; i++)
+		fate = mock_create_topic(broker->mock, broker->topics[i], PARTITIONS, error);
+	return fate;
+}
+
+static enum fate delete_topics(const struct broker *broker, struct error *error)
+{
+	const char *names[BROKER_TOPICS];
+	size_t len;
+	const struct property *properties = config_kafka(broker->config, KAFKA_ADMIN, &len);
+
+	for (size_t i = 0; i < BROKER_TOPICS; i++)
+		names[i] = broker->topics[i];
+	return kafka_delete_topics(properties, len, names, BROKER_TOPICS, DELETE_MS, error);
+}
+
+bool broker_stop(struct broker *broker, struct error *error)
+{
+	kafka_stop(&broker->kafka);
+	mock_stop(broker->mock);
+	broker->mock = NULL;
+	if (broker->kind != BROKER_YOURS || !broker->topics_made)
+		return true;
+	return delete_topics(broker, error) == FATE_OK;
+}
