@@ -257,12 +257,6 @@ static enum fate copy_decisions(struct relay *relay, const struct outbox_row *ro
 	return FATE_OK;
 }
 
-/* The suspend record's own spelling of its id: the first field of its bytes, a string of 36. */
-static struct view id_as_sent(struct view body)
-{
-	return (struct view){ body.data + 1, UUID_TEXT_LEN };
-}
-
 static enum fate put_resume(struct relay *relay, const struct outbox_row *row, struct view body,
                             struct publication *publication, struct error *error)
 {
@@ -271,7 +265,7 @@ static enum fate put_resume(struct relay *relay, const struct outbox_row *row, s
 		config_route_for(relay->worker->config, checkpoint->tenant, checkpoint->agent);
 	int64_t now = clock_real_us();
 	struct resume_event event = {
-		.resume_id_text = id_as_sent(body),
+		.resume_id_text = checkpoint->id_text,
 		.resume_id = checkpoint->id,
 		.verdict = checkpoint->verdict,
 		.resumed_at = now,
@@ -280,8 +274,8 @@ static enum fate put_resume(struct relay *relay, const struct outbox_row *row, s
 	enum fate fate = copy_decisions(relay, row, &event, error);
 	if (fate == FATE_OK)
 		fate = open_edits(relay, row, &event.edits, error);
-	char *id = arena_text(relay->taken, event.resume_id_text);
 	char *key = id_text(relay->taken, &checkpoint->id);
+	char *id = view_is_null(event.resume_id_text) ? key : arena_text(relay->taken, event.resume_id_text);
 	if (fate == FATE_OK && (id == NULL || key == NULL))
 		fate = error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a resume");
 	struct envelope envelope = { id, "fermata.v1.ResumeEvent", now, key, checkpoint };
@@ -318,6 +312,12 @@ static enum fate encode_row(struct relay *relay, const struct outbox_row *row, s
 	                    error);
 }
 
+/* When everything was there that decides it: an early decision waits for its suspend event. */
+static int64_t decided_by(const struct checkpoint *row)
+{
+	return row->decided_at > row->appended_at ? row->decided_at : row->appended_at;
+}
+
 /* What must not be published at all, or not by us: says why, or NULL. */
 static const char *obstacle(struct relay *relay, const struct checkpoint *row, enum gate_state *ret_state)
 {
@@ -326,12 +326,21 @@ static const char *obstacle(struct relay *relay, const struct checkpoint *row, e
 		return "its resume is larger than the resumes topic takes: raise max.message.bytes of the topic, "
 			   "then "
 			   "retry it";
-	if (relay->doubt_before != TIME_NONE && row->decided_at < relay->doubt_before) {
+	if (relay->doubt_before != TIME_NONE && decided_by(row) < relay->doubt_before) {
 		*ret_state = GATE_IN_DOUBT;
-		return "it was decided before the first record that the resumes topic still has: whether it was "
-			   "published cannot be known";
+		return "it was decided before the resumes that the topic still has, and is not among them: whether "
+		       "it "
+			   "was published cannot be known";
 	}
 	return NULL;
+}
+
+/* What was encoded since is as if it had not been; the buffer's failure was that record's alone. */
+static void forget_since(struct relay *relay, size_t out_len, size_t publications_len)
+{
+	relay->out.len = out_len;
+	relay->out.failed = false;
+	relay->publications_len = publications_len;
 }
 
 static enum fate encode_or_set_aside(struct relay *relay, const struct outbox_row *row, struct error *error)
@@ -344,8 +353,7 @@ static enum fate encode_or_set_aside(struct relay *relay, const struct outbox_ro
 	enum fate fate = encode_row(relay, row, error);
 	if (fate == FATE_OK || fate == FATE_FATAL)
 		return fate;
-	relay->out.len = out_len;
-	relay->publications_len = publications_len;
+	forget_since(relay, out_len, publications_len);
 	if (fate == FATE_RETRY) {
 		relay_note_add(relay, &row->checkpoint->id, NOTE_WAIT);
 		log_error(LOG_LEVEL_WARN, "relay", error);
@@ -392,8 +400,14 @@ static enum fate encode_gate(struct relay *relay, const struct gate_row *row, st
 		if (fate == FATE_OK && codec_guard_suspend_body(relay->codec, body, error) == FATE_OK)
 			read_action(relay, checkpoint, body, &action);
 	}
-	return publish_gate(relay, checkpoint, checkpoint->state, row->version, checkpoint->changed_at, &action,
-	                    error);
+	size_t out_len = relay->out.len, publications_len = relay->publications_len;
+	enum fate fate = publish_gate(relay, checkpoint, checkpoint->state, row->version, checkpoint->changed_at,
+	                              &action, error);
+	if (fate != FATE_REJECT)
+		return fate;
+	forget_since(relay, out_len, publications_len); /* it stays where it is, and holds up nothing */
+	log_error(LOG_LEVEL_WARN, "relay", error);
+	return FATE_OK;
 }
 
 enum fate relay_encode(struct relay *relay, const struct relay_take *take, struct error *error)

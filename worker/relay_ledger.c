@@ -11,6 +11,7 @@
 #define ASK_TIMEOUT_MS 5000
 #define BATCH          500
 #define MIB            ((size_t)1 << 20)
+#define MINUTE_US      INT64_C(60000000)
 #define STILL_MS       15000 /* no progress for so long: the broker is away, or a foreign transaction is open */
 
 /* One reading of the ledger. */
@@ -21,6 +22,8 @@ struct reading {
 	int64_t until;    /* read at least up to here; -1: up to the end as it is met */
 	bool at_end;      /* an end-of-partition event was the last thing seen */
 	bool doubt_open;  /* doubt_before is to be the time of the first record still there */
+	bool rebuild;     /* the database knows nothing of this ledger */
+	int64_t latest;   /* the time of the last record that was read */
 	struct ledger_found *found;
 	size_t found_len;
 	size_t found_new;
@@ -70,35 +73,66 @@ static void sort_found(struct reading *reading)
 	reading->found_len = kept;
 }
 
-/* Marks what was found and moves ledger_offset to where the reading stands. */
-static enum fate advance(struct reading *reading, struct error *error)
+/* protocol.md, "In doubt": on a rebuild, what would be decided now and is not in a ledger that goes on more
+ * than a minute past the decision, may have been judged otherwise then. */
+static void doubt_rebuilt(struct reading *reading)
 {
+	struct relay *relay = reading->relay;
+	if (reading->rebuild && reading->latest != TIME_NONE && reading->latest - MINUTE_US > relay->doubt_before)
+		relay->doubt_before = reading->latest - MINUTE_US;
+}
+
+/*
+ * Marks what was found and moves ledger_offset to where the reading stands. Before the last step of a reading
+ * the row carries the digest of no routes: other shards take it for a sign that all of this one was read.
+ */
+static enum fate advance(struct reading *reading, bool last, struct error *error)
+{
+	static const uint8_t not_yet[32];
 	struct relay *relay = reading->relay;
 	struct shard shard = relay_shard(relay);
 	sort_found(reading);
+	doubt_rebuilt(reading);
 	size_t fresh = 0;
 	enum fate fate = failpoint("relay.before_ledger_advance", error);
 	if (fate == FATE_OK)
 		fate = store_ledger_advance(relay->store, &shard, relay->mine, reading->position, relay->doubt_before,
-		                            relay->worker->routes_digest, reading->found, reading->found_len, &fresh,
-		                            error);
+		                            last ? relay->worker->routes_digest : not_yet, reading->found,
+		                            reading->found_len, &fresh, error);
 	if (fate != FATE_OK)
 		return fate;
 	relay->mine = reading->position;
 	reading->found_new += fresh;
 	reading->found_len = 0;
+	reading->found = NULL;
 	arena_reset(relay->ledger);
 	return FATE_OK;
 }
 
 static enum fate room_for_found(struct reading *reading, struct error *error)
 {
-	if (reading->found != NULL && reading->found_len > 0)
-		return FATE_OK;
-	reading->found = arena_array(reading->relay->ledger, BATCH, sizeof(*reading->found));
+	if (reading->found == NULL)
+		reading->found = arena_array(reading->relay->ledger, BATCH, sizeof(*reading->found));
 	if (reading->found == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory to read the ledger");
 	return FATE_OK;
+}
+
+static enum fate take_head(struct reading *reading, const struct record *record,
+                           struct resume_event *ret_event, struct error *error)
+{
+	struct relay *relay = reading->relay;
+	enum fate fate = room_for_found(reading, error);
+	if (fate == FATE_OK)
+		fate = codec_take_resume_head(relay->codec, record->value, relay->ledger, ret_event, error);
+	if (fate != FATE_RETRY || error->code != ERR_MEMORY || reading->found_len == 0)
+		return fate;
+	fate = advance(reading, false, error); /* what was found so far takes the memory */
+	if (fate == FATE_OK)
+		fate = room_for_found(reading, error);
+	if (fate == FATE_OK)
+		fate = codec_take_resume_head(relay->codec, record->value, relay->ledger, ret_event, error);
+	return fate;
 }
 
 /* What is not a resume of ours was written by somebody who should not: it is counted and passed over. */
@@ -106,14 +140,15 @@ static enum fate note_found(struct reading *reading, const struct record *record
 {
 	struct relay *relay = reading->relay;
 	struct resume_event event;
-	enum fate fate = room_for_found(reading, error);
-	if (fate != FATE_OK)
-		return fate;
-	fate = codec_take_resume_head(relay->codec, record->value, relay->ledger, &event, error);
+	enum fate fate = take_head(reading, record, &event, error);
 	if (fate == FATE_REJECT) {
 		metrics_add(METRIC_LEDGER_FOREIGN, 1);
 		log_warn("relay", "%s [%" PRId32 "] offset %" PRId64 " is not a resume: %s", relay->topic,
 		         relay->partition, record->at.offset, error->message);
+		if (reading->found_len == 0) { /* many of them must not fill the memory */
+			arena_reset(relay->ledger);
+			reading->found = NULL;
+		}
 		return FATE_OK;
 	}
 	if (fate != FATE_OK)
@@ -141,10 +176,11 @@ static enum fate on_record(struct reading *reading, struct record *record, struc
 	}
 	enum fate fate = note_found(reading, record, error);
 	reading->position = record->at.offset + 1;
+	reading->latest = record->at.appended_at;
 	reading->at_end = false;
 	record_done(record);
 	if (fate == FATE_OK && reading->found_len == BATCH)
-		fate = advance(reading, error);
+		fate = advance(reading, false, error);
 	return fate;
 }
 
@@ -183,7 +219,7 @@ static enum fate read_until(struct reading *reading, struct error *error)
 	}
 	if (reading->doubt_open) /* nothing is there any more */
 		reading->relay->doubt_before = clock_real_us();
-	return advance(reading, error);
+	return advance(reading, true, error);
 }
 
 static enum fate run_reading(struct relay *relay, struct reading *reading, struct error *error)
@@ -226,6 +262,8 @@ static enum fate plan_reading(struct relay *relay, struct reading *reading, stru
 	reading->position = ledger.next == LEDGER_NONE || cut ? low : ledger.next;
 	reading->until = high;
 	reading->doubt_open = cut;
+	reading->rebuild = ledger.next == LEDGER_NONE;
+	reading->latest = TIME_NONE;
 	return FATE_OK;
 }
 
@@ -238,18 +276,23 @@ enum fate relay_read_ledger(struct relay *relay, struct error *error)
 	metrics_add(METRIC_LEDGER_READS, 1);
 	if (sabotaged("no_ledger")) { /* what protocol.md forbids: the end is taken as read */
 		reading.position = reading.until;
-		return advance(&reading, error);
+		return advance(&reading, true, error);
 	}
 	if (reading.position >= reading.until) { /* nothing to read; the digest of the routes is written */
 		if (reading.doubt_open)
 			relay->doubt_before = clock_real_us();
-		return advance(&reading, error);
+		return advance(&reading, true, error);
 	}
 	return run_reading(relay, &reading, error);
 }
 
 enum fate relay_read_on(struct relay *relay, struct error *error)
 {
-	struct reading reading = { .relay = relay, .position = relay->mine, .until = -1 };
+	int64_t low, high;
+	enum fate fate =
+		reader_range(relay->worker->ends, relay->topic, relay->partition, ASK_TIMEOUT_MS, &low, &high, error);
+	if (fate != FATE_OK || high == relay->mine)
+		return fate;
+	struct reading reading = { .relay = relay, .position = relay->mine, .until = -1, .latest = TIME_NONE };
 	return run_reading(relay, &reading, error);
 }
