@@ -106,7 +106,7 @@ static void set_defaults(struct reader *reader, rd_kafka_conf_t *conf, const str
 	reader->needs_waking = !set_ours(conf, "fetch.queue.backoff.ms", "5"); /* librdkafka 2.2 has it */
 }
 
-/* What the protocol needs as it is (kafka_property_owned). */
+/* What the protocol needs as it is: set last, so that nothing of the user's comes on top. */
 static void set_owned(rd_kafka_conf_t *conf, const struct reader_settings *settings)
 {
 	static atomic_uint counter;
@@ -123,6 +123,7 @@ static void set_owned(rd_kafka_conf_t *conf, const struct reader_settings *setti
 	set_ours(conf, "auto.offset.reset", "error");
 	set_ours(conf, "allow.auto.create.topics", "false");
 	set_ours(conf, "check.crcs", "true");
+	set_ours(conf, "log.queue", "false");
 	set_ours(conf, "isolation.level", settings->read_uncommitted ? "read_uncommitted" : "read_committed");
 }
 

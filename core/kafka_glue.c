@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What an error of librdkafka means for us. Sorted by fate, then by name. */
+/* What an error of librdkafka means for us. The worst fates first. */
 struct fault {
 	const char *name; /* rd_kafka_err2name */
 	enum fate fate;
@@ -89,6 +89,7 @@ static const char *const owned[] = {
 	"auto.commit.interval.ms",
 	"auto.offset.reset",
 	"check.crcs",
+	"delivery.report.only.error",
 	"enable.auto.commit",
 	"enable.auto.offset.store",
 	"enable.gapless.guarantee",

@@ -48,6 +48,7 @@ enum fate handle_conf(rd_kafka_conf_t **ret_conf, const struct property *default
 	}
 	/* A topic that somebody else's default makes has one partition and the wrong settings. */
 	handle_set(conf, "allow.auto.create.topics", "false");
+	handle_set(conf, "log.queue", "false");
 	rd_kafka_conf_set_log_cb(conf, on_log);
 	*ret_conf = conf;
 	return FATE_OK;

@@ -89,6 +89,7 @@ static const struct property transactional_defaults[] = {
 	{ NULL, NULL },
 };
 
+/* What the protocol needs as it is (kafka_property_owned); set last, on top of all else. */
 static void set_owned(rd_kafka_conf_t *conf, const struct producer_settings *settings, size_t message_bytes)
 {
 	size_t queue_bytes = settings->queue_bytes ? settings->queue_bytes : DEFAULT_QUEUE;
@@ -96,6 +97,7 @@ static void set_owned(rd_kafka_conf_t *conf, const struct producer_settings *set
 	handle_set(conf, "acks", "all");
 	handle_set(conf, "enable.idempotence", "true");
 	handle_set(conf, "partitioner", "murmur2_random");
+	handle_set(conf, "delivery.report.only.error", "false");
 	handle_set_number(conf, "message.max.bytes", message_bytes);
 	if (queue_bytes < message_bytes)
 		queue_bytes = message_bytes;
