@@ -17,6 +17,8 @@
 #define NOT_READY_MS 200   /* another shard is still reading its ledger */
 #define IDLE_READ_MS 30000 /* protocol.md: within a minute */
 #define WARM_MS      5000
+#define INIT_TRIES   60   /* then another producer: this one may never answer otherwise again */
+#define FENCED_MS    1500 /* another relay has the shard: the group may be about to say so */
 
 struct shard relay_shard(const struct relay *relay)
 {
@@ -30,6 +32,11 @@ bool relay_stopping(const struct relay *relay)
 
 /* ---- R1 ---- */
 
+static void note_too_large(struct relay *relay, const struct uuid *id, bool resume)
+{
+	relay_note_add(relay, id, resume ? NOTE_RESUME_TOO_LARGE : NOTE_GATE_TOO_LARGE);
+}
+
 /* What the broker said of each record: the place of the last resume, and what was too large. */
 static void on_report(void *context, const struct outgoing *sent, int64_t offset, const struct error *error)
 {
@@ -37,9 +44,36 @@ static void on_report(void *context, const struct outgoing *sent, int64_t offset
 	const struct publication *publication = sent->tag;
 	if (error == NULL && publication->resume && offset > relay->reported)
 		relay->reported = offset;
-	if (error != NULL && error->code == ERR_TOO_LARGE)
-		relay_note_add(relay, &publication->id,
-		               publication->resume ? NOTE_RESUME_TOO_LARGE : NOTE_GATE_TOO_LARGE);
+	if (error == NULL || error->code != ERR_TOO_LARGE)
+		return;
+	struct relay_blame *blame = &relay->blame[publication->resume];
+	blame->count++;
+	blame->id = publication->id;
+	if (relay->rows_max == 1)
+		note_too_large(relay, &publication->id, publication->resume);
+}
+
+/* After a transaction that failed: who was too large is noted where it is sure, else fewer are tried. */
+static void settle_blame(struct relay *relay)
+{
+	for (int resume = 0; resume <= 1; resume++) {
+		const struct relay_blame *blame = &relay->blame[resume];
+		if (blame->count == 1)
+			note_too_large(relay, &blame->id, resume);
+		if (blame->count < 2)
+			continue;
+		relay->rows_end = relay->rows_max > 1 ? relay->rows_max / 2 : 1;
+		relay->rows_max = 1;
+	}
+}
+
+/* Twice as many as last time, up to where it was too many; from there on carefully. */
+static void grow_rows(struct relay *relay)
+{
+	size_t most = (size_t)config_number(relay->worker->config, PARAM_WORKER_RELAY_BATCH);
+	if (relay->rows_max == relay->rows_end && relay->rows_end < most)
+		relay->rows_end++;
+	relay->rows_max = relay->rows_max * 2 < relay->rows_end ? relay->rows_max * 2 : relay->rows_end;
 }
 
 static enum fate warm_up(struct relay *relay, struct error *error)
@@ -76,9 +110,10 @@ static enum fate fence(struct relay *relay, struct error *error)
 		fate = warm_up(relay, error);
 	if (fate != FATE_OK)
 		return fate;
+	int tries = 0;
 	do
 		fate = producer_init_transactions(relay->producer, PATIENCE_MS, error);
-	while (fate == FATE_RETRY && error->code != ERR_FENCED && !relay_stopping(relay));
+	while (fate == FATE_RETRY && error->code != ERR_FENCED && ++tries < INIT_TRIES && !relay_stopping(relay));
 	return fate;
 }
 
@@ -103,14 +138,15 @@ static enum fate send_one(struct relay *relay, struct publication *publication, 
 		producer_poll(relay->producer, 10);
 		fate = producer_send(relay->producer, &outgoing, error);
 	}
-	if (fate == FATE_REJECT && error->code == ERR_TOO_LARGE)
-		on_report(relay, &outgoing, -1, error);
+	if (fate == FATE_REJECT && error->code == ERR_TOO_LARGE) /* larger than what the producer itself takes */
+		note_too_large(relay, &publication->id, publication->resume);
 	return fate;
 }
 
 static enum fate publish(struct relay *relay, struct error *error)
 {
 	relay->reported = -1;
+	memset(relay->blame, 0, sizeof(relay->blame));
 	int64_t start = clock_real_us();
 	enum fate fate = producer_begin(relay->producer, error);
 	for (size_t i = 0; i < relay->publications_len && fate == FATE_OK; i++)
@@ -119,8 +155,10 @@ static enum fate publish(struct relay *relay, struct error *error)
 		fate = failpoint("relay.before_commit", error);
 	if (fate == FATE_OK)
 		fate = producer_commit(relay->producer, error);
-	if (fate == FATE_OK)
-		fate = failpoint("relay.after_commit", error);
+	if (fate == FATE_OK) /* with a resume in it, the window that the ledger is there for */
+		fate = failpoint(relay->reported < 0 ? "relay.after_gates" : "relay.after_commit", error);
+	if (fate != FATE_OK)
+		settle_blame(relay);
 	metrics_observe_us(METRIC_PUBLISH_SECONDS, clock_real_us() - start);
 	return fate == FATE_REJECT ? FATE_RETRY : fate; /* what was too large is noted; the term ends */
 }
@@ -153,6 +191,9 @@ static enum fate mark(struct relay *relay, struct error *error)
 			gates[gates_len++] = sent;
 	}
 	int64_t next = resumed_len > 0 ? relay->reported + 1 : relay->mine;
+	if (next < relay->mine) /* the ledger knows; the reports did not */
+		return error_set(error, FATE_RETRY, ERR_STALE, "%s [%" PRId32 "]: no place was reported of a resume",
+		                 relay->topic, relay->partition);
 	struct shard shard = relay_shard(relay);
 	enum fate fate = store_relay_mark(relay->store, &shard, relay->mine, next, resumed, resumed_len, gates,
 	                                  gates_len, clock_real_us(), error);
@@ -184,10 +225,17 @@ static enum fate take(struct relay *relay, struct relay_take *ret_take, struct e
 	struct shard shard = relay_shard(relay);
 	arena_reset(relay->taken);
 	enum fate fate =
-		store_relay_take(relay->store, &shard, relay->worker->routes_digest, skip, skip_len,
-	                     (size_t)config_number(config, PARAM_WORKER_RELAY_BATCH),
+		store_relay_take(relay->store, &shard, relay->worker->routes_digest, skip, skip_len, relay->rows_max,
 	                     (size_t)config_number(config, PARAM_WORKER_RELAY_BYTES),
 	                     config_flag(config, PARAM_GATES_INCLUDE_ACTION), relay->taken, ret_take, error);
+	if (fate == FATE_REJECT && error->code == ERR_MEMORY) { /* rows may be large: fewer of them will fit */
+		relay->rows_max = 1;
+		fate = error->fate = FATE_RETRY;
+	}
+	if (fate == FATE_OK && store_reconnects(relay->store) != relay->connection)
+		fate = error_set(error, FATE_RETRY, ERR_STALE,
+		                 "%s [%" PRId32 "]: a new connection, perhaps to an older database", relay->topic,
+		                 relay->partition);
 	if (fate == FATE_OK && ret_take->ledger.next != relay->mine && !sabotaged("no_ledger"))
 		fate = error_set(error, FATE_RETRY, ERR_STALE,
 		                 "%s [%" PRId32 "]: the database stands elsewhere than this relay left it",
@@ -231,6 +279,7 @@ static enum fate idle(struct relay *relay, bool ready, struct error *error)
 		if (fate != FATE_OK)
 			return fate;
 	}
+	backoff_reset(&relay->backoff);
 	wait_for_work(relay, ready ? IDLE_MS : NOT_READY_MS);
 	return FATE_OK;
 }
@@ -254,14 +303,19 @@ static enum fate turn(struct relay *relay, struct error *error)
 	if (fate != FATE_OK)
 		return fate;
 	fate = mark(relay, error);
-	if (fate == FATE_OK)
-		backoff_reset(&relay->backoff);
-	return fate;
+	if (fate != FATE_OK)
+		return fate;
+	backoff_reset(&relay->backoff);
+	grow_rows(relay);
+	return FATE_OK;
 }
 
 static enum fate term(struct relay *relay, struct error *error)
 {
-	enum fate fate = fence(relay, error);
+	enum fate fate = store_connect(relay->store, error); /* nobody is fenced for nothing */
+	relay->connection = store_reconnects(relay->store);
+	if (fate == FATE_OK)
+		fate = fence(relay, error);
 	if (fate == FATE_OK)
 		fate = relay_read_ledger(relay, error);
 	if (fate != FATE_OK)
@@ -290,9 +344,9 @@ static void end_term(struct relay *relay, enum fate fate, const struct error *er
 }
 
 /* Between two terms: not while the group says that the shard is another's. */
-static void wait_between_terms(struct relay *relay)
+static void wait_between_terms(struct relay *relay, bool fenced)
 {
-	int64_t until = clock_mono_ms() + backoff_next(&relay->backoff);
+	int64_t until = clock_mono_ms() + backoff_next(&relay->backoff) + (fenced ? FENCED_MS : 0);
 	while (!relay_stopping(relay) && (clock_mono_ms() < until || !atomic_load(&relay->held)))
 		(void)worker_wait(relay->worker, 50);
 }
@@ -303,6 +357,7 @@ static enum fate relay_open(struct relay *relay, struct error *error)
 	size_t record = (size_t)config_number(config, PARAM_LIMITS_RECORD_BYTES);
 	size_t bytes = (size_t)config_number(config, PARAM_WORKER_RELAY_BYTES);
 	relay->publications_cap = 3 * (size_t)config_number(config, PARAM_WORKER_RELAY_BATCH) + 1;
+	relay->rows_max = relay->rows_end = (size_t)config_number(config, PARAM_WORKER_RELAY_BATCH);
 	relay->publications = calloc(relay->publications_cap, sizeof(*relay->publications));
 	relay->taken = arena_new(2 * (bytes + record) + 64 * MIB);
 	relay->plain = arena_new(4 * record + 16 * MIB);
@@ -333,11 +388,13 @@ void *relay_thread(void *argument)
 	struct relay *relay = argument;
 	struct error error = { 0 };
 	enum fate fate = relay_open(relay, &error);
+	if (fate != FATE_OK)
+		fate = error.fate = FATE_FATAL; /* without all of its parts it cannot try again */
 	while (fate != FATE_FATAL && !relay_stopping(relay)) {
 		fate = term(relay, &error);
 		end_term(relay, fate, &error);
 		if (fate != FATE_FATAL && !relay_stopping(relay))
-			wait_between_terms(relay);
+			wait_between_terms(relay, fate != FATE_OK && error.code == ERR_FENCED);
 	}
 	if (fate == FATE_FATAL)
 		worker_fail(relay->worker, "relay", &error);

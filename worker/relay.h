@@ -20,6 +20,13 @@ struct relay_note {
 
 #define RELAY_NOTES_MAX 256
 
+/* What the broker found too large in one transaction. Records that left in one request are refused together,
+ * so only one alone is sure to be it. */
+struct relay_blame {
+	size_t count;
+	struct uuid id; /* of the last one */
+};
+
 /* One record of a transaction: what its delivery report is about. */
 struct publication {
 	struct uuid id;
@@ -58,12 +65,16 @@ struct relay {
 	size_t publications_cap;
 	struct relay_note notes[RELAY_NOTES_MAX];
 	size_t notes_len;
+	size_t rows_max; /* how many rows the next transaction may have: fewer after one that was too large */
+	size_t rows_end; /* up to where rows_max may grow again */
+	struct relay_blame blame[2]; /* [0] gate events, [1] resumes of the transaction at hand */
 
 	int64_t mine;         /* ledger_offset.next as this relay last read or wrote it */
 	int64_t doubt_before; /* or TIME_NONE */
 	int64_t reported;     /* the highest offset of a resume that was reported; -1: none */
 	int64_t idle_read_ms; /* mono: when the ledger is read on next while idle */
 	uint64_t listening;   /* the connection (store_reconnects) that listens */
+	uint64_t connection;  /* the connection that R2 of this term began on */
 	struct backoff backoff;
 };
 
