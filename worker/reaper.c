@@ -64,7 +64,7 @@ static void reaper_close(struct reaper *reaper)
 
 /* ---- has intake got to where a topic ended? ---- */
 
-/* Ends of one topic as a committed reader sees them now. */
+/* The high watermarks of one topic now: what is not committed yet may be in time, too. */
 static enum fate ask_ends(struct reaper *reaper, const char *topic, struct error *error)
 {
 	int32_t count;
@@ -85,16 +85,18 @@ static enum fate ask_ends(struct reaper *reaper, const char *topic, struct error
 	return fate;
 }
 
-static bool row_reached(const struct position *rows, size_t len, const char *topic, int32_t partition,
-                        int64_t end)
+/* waits_count: is a partition that waits taken for one that has been read? */
+static bool row_reached(const struct position *rows, size_t len, const struct partition_at *end,
+                        bool waits_count)
 {
 	for (size_t i = 0; i < len; i++)
-		if (rows[i].partition == partition && view_equal_text(rows[i].topic, topic))
-			return rows[i].waits != WAITS_NO || rows[i].next >= end;
-	return end == 0;
+		if (rows[i].partition == end->partition && view_equal_text(rows[i].topic, end->topic))
+			return (waits_count && rows[i].waits != WAITS_NO) || rows[i].next >= end->offset;
+	return end->offset == 0;
 }
 
-static enum fate reached(struct reaper *reaper, const char *topic, bool *ret_reached, struct error *error)
+static enum fate reached(struct reaper *reaper, const char *topic, bool waits_count, bool *ret_reached,
+                         struct error *error)
 {
 	struct position *rows;
 	size_t len;
@@ -103,9 +105,11 @@ static enum fate reached(struct reaper *reaper, const char *topic, bool *ret_rea
 	*ret_reached = false;
 	if (fate != FATE_OK)
 		return fate;
-	for (int32_t i = 0; i < reaper->ends_len; i++)
-		if (!row_reached(rows, len, topic, i, reaper->ends[i]))
+	for (int32_t i = 0; i < reaper->ends_len; i++) {
+		struct partition_at end = { topic, i, reaper->ends[i] };
+		if (!row_reached(rows, len, &end, waits_count))
 			return FATE_OK;
+	}
 	*ret_reached = true;
 	return FATE_OK;
 }
@@ -183,7 +187,7 @@ static enum fate expire(struct reaper *reaper, struct error *error)
 		fate = ask_ends(reaper, topic, error);
 	bool there = false;
 	if (fate == FATE_OK)
-		fate = reached(reaper, topic, &there, error);
+		fate = reached(reaper, topic, true, &there, error);
 	if (fate != FATE_OK || !there)
 		return fate;
 	fate = send_due(reaper, error);
@@ -203,8 +207,8 @@ static enum fate sweep(struct reaper *reaper, struct error *error)
 	bool there = false;
 	enum fate fate = ask_ends(reaper, topic, error);
 	reaper->asked_at = 0; /* these were the ends of the other topic */
-	if (fate == FATE_OK)
-		fate = reached(reaper, topic, &there, error);
+	if (fate == FATE_OK)  /* the suspend may stand in a partition that waits */
+		fate = reached(reaper, topic, false, &there, error);
 	if (fate != FATE_OK || !there)
 		return fate;
 	int64_t before = clock_real_us() - config_number(config, PARAM_WORKER_UNCLAIMED_TTL) * 1000;
@@ -232,6 +236,8 @@ void *reaper_thread(void *argument)
 	struct reaper reaper;
 	struct error error = { 0 };
 	enum fate fate = reaper_open(&reaper, worker, &error);
+	if (fate != FATE_OK)
+		fate = error.fate = FATE_FATAL; /* without all of its parts it cannot try again */
 	while (fate != FATE_FATAL && !worker_wait(worker, TICK_MS)) {
 		arena_reset(reaper.arena);
 		fate = make_days(&reaper, &error);

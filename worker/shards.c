@@ -26,7 +26,8 @@ struct shards {
 	pthread_mutex_t mutex; /* of the list */
 	struct relay **relays;
 	size_t len;
-	bool assigned; /* the group has spoken at least once */
+	bool assigned; /* the group has spoken at least once, and every shard of ours has its relay */
+	bool again;    /* an assignment could not be taken up whole: it is tried again */
 };
 
 static struct shards *shards_of(struct worker *worker)
@@ -190,6 +191,7 @@ static enum fate take_assignment(struct shards *shards, struct reader *reader, s
 {
 	size_t len;
 	const struct partition_at *places = reader_assignment(reader, &len);
+	shards->again = true;
 	enum fate fate = reader_start(reader, NULL, 0, error);
 	if (fate == FATE_OK)
 		fate = end_others(shards, places, len, error);
@@ -197,8 +199,9 @@ static enum fate take_assignment(struct shards *shards, struct reader *reader, s
 		return fate;
 	pthread_mutex_lock(&shards->mutex);
 	fate = start_new(shards, places, len, error);
-	shards->assigned = true;
+	shards->assigned = fate == FATE_OK;
 	pthread_mutex_unlock(&shards->mutex);
+	shards->again = fate != FATE_OK;
 	metrics_set(METRIC_RELAYS, (int64_t)shards->len);
 	log_info("shards", "the group gave this worker %zu shards", len);
 	return fate;
@@ -250,9 +253,11 @@ static enum fate step(struct shards *shards, struct reader *reader, struct error
 		return fate;
 	if (event == READER_RECORD)
 		record_done(&record);
-	if (event == READER_REVOKED)
+	if (event == READER_REVOKED) {
+		shards->again = false;
 		doubt_all(shards);
-	return event == READER_ASSIGNED ? take_assignment(shards, reader, error) : FATE_OK;
+	}
+	return event == READER_ASSIGNED || shards->again ? take_assignment(shards, reader, error) : FATE_OK;
 }
 
 void *shards_thread(void *argument)
