@@ -85,10 +85,12 @@ static int64_t lag_of(struct worker *worker, const char *topic, const struct pos
 	struct error error;
 	for (size_t i = 0; i < len; i++) {
 		int64_t low, end;
-		if (view_equal_text(rows[i].topic, topic) &&
-		    reader_range(worker->ends, topic, rows[i].partition, ASK_TIMEOUT_MS, &low, &end, &error) ==
-		        FATE_OK &&
-		    end > rows[i].next)
+		if (!view_equal_text(rows[i].topic, topic))
+			continue;
+		if (reader_range(worker->ends, topic, rows[i].partition, ASK_TIMEOUT_MS, &low, &end, &error) !=
+		    FATE_OK)
+			return lag; /* the others would not answer either, each after its time */
+		if (end > rows[i].next)
 			lag += end - rows[i].next;
 	}
 	return lag;

@@ -10,6 +10,7 @@
 #define WAIT_MS        1000
 #define SAY_EVERY_MS   15000
 #define DRAIN_AWAY_MS  60000
+#define GATES_MS       5000
 
 /* ---- waiting for the world ---- */
 
@@ -220,6 +221,20 @@ static bool end_reached(const struct partition_at *end, const struct position *r
 	return end->offset == 0;
 }
 
+/* Gate events leave by the same relays. They are waited for, but not for long: some may not be to be had now,
+ * and none of them is lost. */
+static enum fate told(struct drain *drain, bool *ret_told, struct error *error)
+{
+	int64_t outbox, gates, unclaimed;
+	enum fate fate = store_backlog(drain->store, &outbox, &gates, &unclaimed, error);
+	if (fate != FATE_OK)
+		return fate;
+	if (drain->quiet_since_ms == 0)
+		drain->quiet_since_ms = clock_mono_ms();
+	*ret_told = gates == 0 || clock_mono_ms() - drain->quiet_since_ms > GATES_MS;
+	return FATE_OK;
+}
+
 static enum fate look(struct drain *drain, struct worker *worker, bool *ret_done, struct error *error)
 {
 	struct position *rows;
@@ -233,8 +248,9 @@ static enum fate look(struct drain *drain, struct worker *worker, bool *ret_done
 			return FATE_OK;
 	int64_t left;
 	fate = shards_backlog(worker, drain->store, &left, error);
-	*ret_done = fate == FATE_OK && left == 0;
-	return fate;
+	if (fate != FATE_OK || left != 0)
+		return fate;
+	return told(drain, ret_done, error);
 }
 
 enum fate drain_look(struct drain *drain, struct worker *worker, bool *ret_done, struct error *error)

@@ -18,12 +18,13 @@ struct drain {
 	struct arena *arena;
 	struct partition_at *ends;
 	size_t ends_len;
-	bool reached;
-	int64_t away_since_ms; /* mono: since when the looks fail; 0: they do not */
+	int64_t away_since_ms;  /* mono: since when the looks fail; 0: they do not */
+	int64_t quiet_since_ms; /* mono: since when only gate events may be left; 0: not yet */
 };
 
 FM_MUSTCHECK enum fate drain_init(struct drain *drain, struct worker *worker, struct error *error);
-/* Are those ends reached, and is the outbox of this worker's shards empty? */
+/* Are those ends reached, and is the outbox of this worker's shards empty (and that of gate events too, or has
+ * it been waited for)? */
 FM_MUSTCHECK enum fate drain_look(struct drain *drain, struct worker *worker, bool *ret_done,
                                   struct error *error);
 void drain_done(struct drain *drain);

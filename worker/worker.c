@@ -16,6 +16,9 @@
 #define TICK_MS       250
 #define DRAIN_AWAY_MS 60000 /* contract.md: 69 when a service stays away for 60 s */
 #define STOP_MS       9000  /* SIGTERM: exit 0 within 10 s */
+#define GUARD_TICK_MS 20
+#define CLOSE_MS      500
+#define CONNECT_S     5 /* to PostgreSQL: a stop waits for it */
 
 /* ---- what the threads share ---- */
 
@@ -88,6 +91,7 @@ enum fate worker_open_store(const struct worker *worker, const char *room, struc
 		.dsn = config_text(worker->config, PARAM_POSTGRES_DSN),
 		.name = name,
 		.prepared = config_flag(worker->config, PARAM_POSTGRES_PREPARED),
+		.connect_timeout_s = CONNECT_S,
 	};
 	return store_open(ret_store, &settings, error);
 }
@@ -142,49 +146,13 @@ bool worker_pause(struct worker *worker, int64_t ms)
 	return wait_signal(worker, &set, ms);
 }
 
-/* ---- threads ---- */
+/* ---- looking on: gauges, and the end of a drain ---- */
 
-struct threads {
-	pthread_t intake;
-	pthread_t shards;
-	pthread_t reaper;
+struct watch {
+	struct worker *worker;
+	struct drain *drain; /* NULL: it is none */
+	struct health *health;
 };
-
-static enum fate start_threads(struct worker *worker, struct threads *threads, struct error *error)
-{
-	enum fate fate = shards_new(worker, error);
-	if (fate != FATE_OK)
-		return fate;
-	if (pthread_create(&threads->shards, NULL, shards_thread, worker) != 0 ||
-	    pthread_create(&threads->intake, NULL, intake_thread, worker) != 0 ||
-	    pthread_create(&threads->reaper, NULL, reaper_thread, worker) != 0)
-		return error_set(error, FATE_FATAL, ERR_SYSTEM, "no more threads can be started");
-	return FATE_OK;
-}
-
-/* Librdkafka's close may hang: everything that matters is in PostgreSQL and Kafka by then. */
-static void *last_resort(void *argument)
-{
-	struct worker *worker = argument;
-	struct timespec left = { STOP_MS / 1000, (STOP_MS % 1000) * 1000000L };
-	while (nanosleep(&left, &left) != 0)
-		;
-	log_warn("worker", "not everything has ended in time: leaving all the same, nothing is lost by it");
-	_exit(atomic_load(&worker->exit_code));
-}
-
-static void join_threads(struct worker *worker, const struct threads *threads)
-{
-	pthread_t guard;
-	if (pthread_create(&guard, NULL, last_resort, worker) == 0)
-		pthread_detach(guard);
-	pthread_join(threads->intake, NULL);
-	pthread_join(threads->reaper, NULL);
-	pthread_join(threads->shards, NULL);
-	shards_free(worker);
-}
-
-/* ---- the life of a worker ---- */
 
 static void watch_drain(struct worker *worker, struct drain *drain)
 {
@@ -208,33 +176,116 @@ static void watch_drain(struct worker *worker, struct drain *drain)
 	}
 }
 
-static void main_loop(struct worker *worker, const sigset_t *set, struct drain *drain, struct health *health)
+/* What it asks may take its time when a service is away: the main thread stays free for the signals. */
+static void *watch_thread(void *argument)
 {
-	while (!wait_signal(worker, set, TICK_MS)) {
-		health_tick(health, worker);
-		if (drain != NULL)
-			watch_drain(worker, drain);
+	struct watch *watch = argument;
+	while (!worker_wait(watch->worker, TICK_MS)) {
+		health_tick(watch->health, watch->worker);
+		if (watch->drain != NULL)
+			watch_drain(watch->worker, watch->drain);
 	}
+	return NULL;
+}
+
+/* ---- threads ---- */
+
+struct threads {
+	pthread_t ids[4];
+	size_t len;
+};
+
+static enum fate start_thread(struct threads *threads, void *(*run)(void *), void *argument,
+                              struct error *error)
+{
+	if (pthread_create(&threads->ids[threads->len], NULL, run, argument) != 0)
+		return error_set(error, FATE_FATAL, ERR_SYSTEM, "no more threads can be started");
+	threads->len++;
+	return FATE_OK;
+}
+
+static enum fate start_threads(struct worker *worker, struct watch *watch, struct threads *threads,
+                               struct error *error)
+{
+	enum fate fate = shards_new(worker, error);
+	if (fate == FATE_OK)
+		fate = start_thread(threads, shards_thread, worker, error);
+	if (fate == FATE_OK)
+		fate = start_thread(threads, intake_thread, worker, error);
+	if (fate == FATE_OK)
+		fate = start_thread(threads, reaper_thread, worker, error);
+	return fate == FATE_OK ? start_thread(threads, watch_thread, watch, error) : fate;
+}
+
+/* Librdkafka's close may hang: everything that matters is in PostgreSQL and Kafka by then. */
+struct guard {
+	struct worker *worker;
+	pthread_t thread;
+	bool started;
+	_Atomic bool over;
+};
+
+static void *guard_thread(void *argument)
+{
+	struct guard *guard = argument;
+	const struct timespec tick = { 0, GUARD_TICK_MS * 1000000L };
+	int64_t until_ms = clock_mono_ms() + STOP_MS;
+	while (!atomic_load(&guard->over) && clock_mono_ms() < until_ms)
+		(void)nanosleep(&tick, NULL);
+	if (atomic_load(&guard->over))
+		return NULL;
+	log_warn("worker", "not everything has ended in time: leaving all the same, nothing is lost by it");
+	_exit(atomic_load(&guard->worker->exit_code));
+}
+
+static void guard_begin(struct guard *guard, struct worker *worker)
+{
+	*guard = (struct guard){ .worker = worker };
+	guard->started = pthread_create(&guard->thread, NULL, guard_thread, guard) == 0;
+}
+
+static void guard_end(struct guard *guard)
+{
+	atomic_store(&guard->over, true);
+	if (guard->started)
+		pthread_join(guard->thread, NULL);
+}
+
+/* ---- the life of a worker ---- */
+
+static void work(struct worker *worker, struct watch *watch, const sigset_t *set)
+{
+	struct threads threads = { .len = 0 };
+	struct error error = { 0 };
+	if (start_threads(worker, watch, &threads, &error) != FATE_OK)
+		worker_fail(worker, "worker", &error);
+	else
+		log_info("worker", "running in group %s on cluster %s",
+		         config_text(worker->config, PARAM_WORKER_GROUP), worker->cluster_id);
+	while (!wait_signal(worker, set, TICK_MS))
+		;
+	struct guard guard;
+	guard_begin(&guard, worker);
+	for (size_t i = 0; i < threads.len; i++)
+		pthread_join(threads.ids[i], NULL);
+	shards_free(worker);
+	health_stop(watch->health);
+	guard_end(&guard);
 }
 
 static enum fate run_threads(struct worker *worker, const struct worker_options *options, const sigset_t *set,
                              struct error *error)
 {
-	struct threads threads;
 	struct drain drain = { 0 };
 	struct health health = { 0 };
+	struct watch watch = { worker, options->drain ? &drain : NULL, &health };
 	enum fate fate = options->drain ? drain_init(&drain, worker, error) : FATE_OK;
 	if (fate == FATE_OK)
 		fate = health_start(&health, worker, error);
 	if (fate == FATE_OK)
-		fate = start_threads(worker, &threads, error);
-	if (fate == FATE_OK) {
-		log_info("worker", "running in group %s on cluster %s",
-		         config_text(worker->config, PARAM_WORKER_GROUP), worker->cluster_id);
-		main_loop(worker, set, options->drain ? &drain : NULL, &health);
-		join_threads(worker, &threads);
-	}
-	health_stop(&health);
+		work(worker, &watch, set);
+	else
+		health_stop(&health);
 	drain_done(&drain);
 	return fate;
 }
@@ -252,7 +303,7 @@ static void worker_init(struct worker *worker, const struct config *config)
 
 static void worker_done(struct worker *worker)
 {
-	reader_close(worker->ends, 2000);
+	reader_close(worker->ends, CLOSE_MS);
 	vault_close(worker->vault);
 	arena_free(worker->arena);
 	pthread_cond_destroy(&worker->stop_changed);

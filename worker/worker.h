@@ -2,9 +2,9 @@
  * worker.h - what the threads of one worker share. Everything here is set before the threads start and
  * constant from then on, but for what is marked atomic.
  *
- *   main      signals, drain, gauges         intake    both topics in, one transaction a batch
+ *   main      signals                        intake    both topics in, one transaction a batch
  *   shards    the relays' group              relay     one for each shard that this worker holds
- *   reaper    expiry, sweeps, days ahead
+ *   reaper    expiry, sweeps, days ahead     watch     gauges, the end of a drain
  */
 #ifndef FERMATA_WORKER_WORKER_H
 #define FERMATA_WORKER_WORKER_H
