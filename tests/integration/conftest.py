@@ -32,6 +32,11 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"LEFT OUT, everything that needs a real {line}")
 
 
+def pytest_configure(config):
+    """The marker that `check --quick` leaves out."""
+    config.addinivalue_line("markers", "slow: takes more than a few seconds")
+
+
 @pytest.fixture(scope="session")
 def work_directory():
     """The directory of the run, removed at its end."""

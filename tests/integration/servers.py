@@ -117,8 +117,19 @@ class Postgres:
 
     @property
     def data(self):
-        """The data directory."""
-        return self.directory / "pgdata"
+        """The data directory; None when it is not on this machine or not ours to read."""
+        if self.ours:
+            return self.directory / "pgdata"
+        connection = self.connect()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SHOW data_directory")
+                path = Path(cursor.fetchone()[0])
+        except psycopg2.Error:
+            return None
+        finally:
+            connection.close()
+        return path if os.access(path / "base", os.R_OK) else None
 
     def start(self):
         """Start, or start again on the same port and data; waits until it answers."""

@@ -162,11 +162,11 @@ def test_show_opens_the_state_only_when_asked(told):
 
 def test_the_words_are_in_no_file_of_the_database(told):
     """Sealed: not in tables, WAL, logs; the title, which is in clear, is found."""
-    if not told.postgres.ours:
-        pytest.skip("the files of a foreign PostgreSQL cannot be searched")
+    if told.postgres.data is None:
+        pytest.skip("the files of this PostgreSQL cannot be read")
     told.postgres.execute("CHECKPOINT")
     words = [SEALED.encode(), CLEAR.encode(), b"run the deployment tool"]
-    found = search(told.postgres.directory, words)
+    found = search(told.postgres.data, words)
     assert found == {CLEAR.encode()}
 
 
