@@ -34,6 +34,7 @@ class Breaker:
         self.places = places or PLACES
         self.env = dict(env or {}, FERMATA_FAILPOINT_DIR=str(directory))
         self.done = Counter()
+        self.armed = 0
         directory.mkdir(parents=True, exist_ok=True)
         self.workers = [self._start() for _ in range(count)]
 
@@ -51,7 +52,8 @@ class Breaker:
 
     def kill_at_place(self, timeout=4.0):
         """Arm a place and wait until a worker has ended there; else strike anywhere."""
-        place = self.random.choice(self.places)
+        place = self.places[self.armed % len(self.places)]  # each in turn
+        self.armed += 1
         arm = self.directory / f"arm.{place}"
         draft = self.directory / "draft"
         draft.write_text("kill")
