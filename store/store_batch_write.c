@@ -24,7 +24,8 @@
 	"$12::text, $13::text, $14::text, $15::bigint, $16::text, $17::text, $18::text, $19::text,"              \
 	" $20::fermata.risk, $21::integer, $22::text[], $23::text[], $24::bigint, $25::bigint, $26::bigint,"     \
 	" $27::fermata.on_expiry, $28::bytea, $29::text, $30::text, $31::smallint, $32::smallint, $33::integer," \
-	" $34::text, $35::bytea, $36::bytea, $37::bytea, $38::integer, $39::date, $40::text, $41::integer, $42::text"
+	" $34::text, $35::bytea, $36::bytea, $37::bytea, $38::integer, $39::date, $40::text, $41::integer, "     \
+	"$42::text"
 
 static const struct statement insert_checkpoint = {
 	"inserting a checkpoint",
@@ -154,30 +155,30 @@ static const struct column update_columns[] = {
 	{ PG_BOOL, column_put_bool, offsetof(struct checkpoint, published) },
 	{ PG_BOOL, column_put_bool, offsetof(struct checkpoint, held) },
 	{ PG_BOOL, column_put_bool, offsetof(struct checkpoint, from_ledger) },
-	{ PG_INT4, put_int4, offsetof(struct checkpoint, approvals) },
+	{ PG_INT4, column_put_int4, offsetof(struct checkpoint, approvals) },
 	{ PG_TEXT, put_verdict, 0 },
 	{ PG_INT8, column_put_time, offsetof(struct checkpoint, decided_at) },
-	{ PG_INT8, put_int8, offsetof(struct checkpoint, version) },
-	{ PG_INT8, put_int8, offsetof(struct checkpoint, changed_at) },
+	{ PG_INT8, column_put_int8, offsetof(struct checkpoint, version) },
+	{ PG_INT8, column_put_int8, offsetof(struct checkpoint, changed_at) },
 	{ PG_TEXT, column_put_view, offsetof(struct checkpoint, reason) },
 };
 
 static const struct column outbox_columns[] = {
 	{ PG_UUID, column_put_uuid, offsetof(struct checkpoint, id) },
 	{ PG_TEXT, column_put_view, offsetof(struct checkpoint, resumes_topic) },
-	{ PG_INT4, put_int4, offsetof(struct checkpoint, resumes_partition) },
+	{ PG_INT4, column_put_int4, offsetof(struct checkpoint, resumes_partition) },
 };
 
 static const struct column gate_columns[] = {
 	{ PG_UUID, column_put_uuid, offsetof(struct checkpoint, id) },
 	{ PG_TEXT, column_put_view, offsetof(struct checkpoint, resumes_topic) },
-	{ PG_INT4, put_int4, offsetof(struct checkpoint, resumes_partition) },
-	{ PG_INT8, put_int8, offsetof(struct checkpoint, version) },
+	{ PG_INT4, column_put_int4, offsetof(struct checkpoint, resumes_partition) },
+	{ PG_INT8, column_put_int8, offsetof(struct checkpoint, version) },
 };
 
 static const struct column expiry_columns[] = {
 	{ PG_UUID, column_put_uuid, offsetof(struct checkpoint, id) },
-	{ PG_INT8, put_int8, offsetof(struct checkpoint, expires_at) },
+	{ PG_INT8, column_put_int8, offsetof(struct checkpoint, expires_at) },
 };
 
 static const struct column id_columns[] = {
@@ -197,7 +198,7 @@ static void put_write_changed_at(struct params *params, const void *row)
 static const struct column unclaimed_columns[] = {
 	{ PG_UUID, put_write_id, 0 },
 	{ PG_INT8, put_write_changed_at, 0 },
-	{ PG_INT4, put_int4, offsetof(struct checkpoint_write, unclaimed_add) },
+	{ PG_INT4, column_put_int4, offsetof(struct checkpoint_write, unclaimed_add) },
 };
 
 static void put_outcome(struct params *params, const void *field)
@@ -289,7 +290,7 @@ static const struct column decision_columns[] = {
 	{ PG_TEXT, column_put_view, offsetof(struct decision, decided_by.issuer) },
 	{ PG_TEXT, column_put_view, offsetof(struct decision, decided_by.subject) },
 	{ PG_TEXT, column_put_view, offsetof(struct decision, decided_by.display) },
-	{ PG_INT8, put_int8, offsetof(struct decision, decided_at) },
+	{ PG_INT8, column_put_int8, offsetof(struct decision, decided_at) },
 	{ PG_TEXT, column_put_view, offsetof(struct decision, stated_reason) },
 	{ PG_TEXT, column_put_view, offsetof(struct decision, stated_session) },
 	{ PG_TEXT, column_put_view, offsetof(struct decision, source.system) },
@@ -299,9 +300,9 @@ static const struct column decision_columns[] = {
 	{ PG_BYTEA, column_put_digest, offsetof(struct decision, record_digest) },
 	{ PG_TEXT, column_put_view, offsetof(struct decision, id_text) },
 	{ PG_TEXT, column_put_name, offsetof(struct decision, at.topic) },
-	{ PG_INT4, put_int4, offsetof(struct decision, at.partition) },
-	{ PG_INT8, put_int8, offsetof(struct decision, at.offset) },
-	{ PG_INT8, put_int8, offsetof(struct decision, at.appended_at) },
+	{ PG_INT4, column_put_int4, offsetof(struct decision, at.partition) },
+	{ PG_INT8, column_put_int8, offsetof(struct decision, at.offset) },
+	{ PG_INT8, column_put_int8, offsetof(struct decision, at.appended_at) },
 	{ PG_INT4, put_edits_format, 0 },
 	{ PG_INT4, put_edits_compression, 0 },
 	{ PG_INT4, put_edits_plain_len, 0 },

@@ -37,12 +37,12 @@ void column_put_bool(struct params *params, const void *field)
 	item_bool(params, *(const bool *)field);
 }
 
-void put_int4(struct params *params, const void *field)
+void column_put_int4(struct params *params, const void *field)
 {
 	item_int4(params, *(const int32_t *)field);
 }
 
-void put_int8(struct params *params, const void *field)
+void column_put_int8(struct params *params, const void *field)
 {
 	item_int8(params, *(const int64_t *)field);
 }

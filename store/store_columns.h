@@ -28,8 +28,8 @@ void column_put_view(struct params *params, const void *field);   /* struct view
 void column_put_bytes(struct params *params, const void *field);  /* struct view */
 void column_put_name(struct params *params, const void *field);   /* const char * */
 void column_put_bool(struct params *params, const void *field);   /* bool */
-void put_int4(struct params *params, const void *field);          /* int32_t */
-void put_int8(struct params *params, const void *field);          /* int64_t */
+void column_put_int4(struct params *params, const void *field);   /* int32_t */
+void column_put_int8(struct params *params, const void *field);   /* int64_t */
 void column_put_time(struct params *params, const void *field);   /* int64_t, TIME_NONE is null */
 void column_put_digest(struct params *params, const void *field); /* 32 bytes */
 

@@ -1,0 +1,279 @@
+/* Bringing the schema up to date: twice, by many at once, by a role that is no superuser; partitions; the
+ * installation. */
+#include "tests/integration_store/store_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROCESSES 4
+
+static void an_empty_database_is_waited_for(void **state)
+{
+	(void)state;
+	struct store *store = open_store("early");
+	struct error error = { 0 };
+
+	assert_fate(FATE_RETRY, store_check_version(store, &error), error);
+	assert_int_equal(error.code, ERR_SERVICE);
+	assert_non_null(strstr(error.message, "fermata migrate"));
+	store_close(store);
+}
+
+/* Exits 0 and writes what it found and left, or 1. */
+static void migrate_in_a_child(int pipe_fd)
+{
+	struct store_settings settings = { .dsn = world_dsn(), .name = "child", .prepared = true };
+	struct store *store;
+	struct error error = { 0 };
+	int versions[2] = { -1, -1 };
+
+	if (store_open(&store, &settings, &error) != FATE_OK ||
+	    store_migrate(store, &versions[0], &versions[1], &error) != FATE_OK) {
+		fprintf(stderr, "%s\n", error.message);
+		_exit(1);
+	}
+	store_close(store);
+	_exit(write(pipe_fd, versions, sizeof(versions)) == (ssize_t)sizeof(versions) ? 0 : 1);
+}
+
+static void many_at_once_migrate_once(void **state)
+{
+	(void)state;
+	int fds[2];
+	int made = 0;
+
+	assert_int_equal(pipe(fds), 0);
+	for (int i = 0; i < PROCESSES; i++) {
+		pid_t pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0)
+			migrate_in_a_child(fds[1]);
+	}
+	for (int i = 0; i < PROCESSES; i++) {
+		int status;
+		int versions[2];
+		assert_true(wait(&status) > 0);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+		assert_int_equal(read(fds[0], versions, sizeof(versions)), sizeof(versions));
+		assert_true(versions[1] >= 1);
+		made += versions[0] == 0 ? 1 : 0;
+	}
+	close(fds[0]);
+	close(fds[1]);
+	assert_int_equal(made, 1);
+	assert_int_equal(world_number("SELECT count(*) - max(version) FROM fermata.schema_version"), 0);
+
+	struct store *store = open_store("again");
+	struct error error = { 0 };
+	int from;
+	int to;
+	assert_ok(store_migrate(store, &from, &to, &error), error);
+	assert_int_equal(from, to);
+	assert_ok(store_check_version(store, &error), error);
+	assert_int_equal(store_reconnects(store), 1);
+	store_close(store);
+}
+
+static void a_newer_database_is_not_touched(void **state)
+{
+	(void)state;
+	struct store *store = open_store("old");
+	struct error error = { 0 };
+	int from = -1;
+	int to = -1;
+
+	world_run("INSERT INTO fermata.schema_version (version, name) VALUES (9999, 'from the future')");
+	assert_fate(FATE_FATAL, store_migrate(store, &from, &to, &error), error);
+	assert_int_equal(error.code, ERR_USAGE);
+	assert_fate(FATE_FATAL, store_check_version(store, &error), error);
+	assert_int_equal(error.code, ERR_USAGE);
+	world_run("DELETE FROM fermata.schema_version WHERE version = 9999");
+	assert_ok(store_check_version(store, &error), error);
+	store_close(store);
+}
+
+static struct store *open_role(const char *role)
+{
+	char *dsn = world_dsn_as(role, "test");
+	struct store_settings settings = { .dsn = dsn, .name = role, .prepared = true };
+	struct store *store;
+	struct error error = { 0 };
+
+	assert_ok(store_open(&store, &settings, &error), error);
+	free(dsn);
+	return store;
+}
+
+/* Who migrates owns the tables and is no superuser; who works does not own them. */
+static void roles_without_privilege_suffice(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new(1 << 22);
+	struct error error = { 0 };
+	int from;
+	int to;
+	char migrator[64];
+	char worker[64];
+	char sql[1024];
+
+	snprintf(migrator, sizeof(migrator), "migrator_%d", (int)getpid());
+	snprintf(worker, sizeof(worker), "worker_%d", (int)getpid());
+	world_run("DROP SCHEMA fermata CASCADE");
+	snprintf(sql, sizeof(sql),
+	         "CREATE ROLE %s LOGIN PASSWORD 'test'; CREATE ROLE %s LOGIN PASSWORD 'test';"
+	         "CREATE SCHEMA fermata AUTHORIZATION %s",
+	         migrator, worker, migrator);
+	world_run(sql);
+	struct store *store = open_role(migrator);
+	assert_ok(store_migrate(store, &from, &to, &error), error);
+	assert_int_equal(from, 0);
+	store_close(store);
+
+	store = open_role(worker);
+	assert_fate(FATE_FATAL, store_check_version(store, &error), error);
+	assert_string_equal(error.native, "42501");
+	snprintf(sql, sizeof(sql),
+	         "GRANT USAGE ON SCHEMA fermata TO %s;"
+	         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA fermata TO %s;"
+	         "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA fermata TO %s",
+	         worker, worker, worker);
+	world_run(sql);
+	assert_ok(store_check_version(store, &error), error);
+	assert_ok(store_payload_days(store, T0, 3, &error), error);
+	insert_checkpoint(store, arena, make_checkpoint(arena, 2, 100));
+	decide_checkpoint(store, arena, 2);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.payload_20261130"), 1);
+	store_close(store);
+	snprintf(sql, sizeof(sql), "DROP OWNED BY %s, %s; DROP ROLE %s, %s", migrator, worker, migrator, worker);
+	world_run(sql);
+	world_run("DROP SCHEMA IF EXISTS fermata CASCADE");
+	store = open_store("restore");
+	assert_ok(store_migrate(store, &from, &to, &error), error);
+	store_close(store);
+	arena_free(arena);
+}
+
+static void days_are_made_ahead(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new(1 << 22);
+	struct store *store = open_store("reaper");
+	struct store *intake = open_store("intake");
+	struct error error = { 0 };
+	struct checkpoint *first = make_checkpoint(arena, 1, 10);
+	struct checkpoint *other = make_checkpoint(arena, 2, 10);
+	struct checkpoint_write row = { .checkpoint = other, .insert = true, .fill = true };
+	struct batch_write batch = { .checkpoints = &row, .checkpoints_len = 1 };
+
+	/* This day has rows in the default partition already, so it stays there. */
+	insert_checkpoint(store, arena, first);
+	assert_ok(store_payload_days(store, T0, 3, &error), error);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.payload_default"), 1);
+	assert_int_equal(
+		world_number("SELECT count(*) FROM pg_inherits WHERE inhparent = 'fermata.payload'::regclass"), 3);
+	/* An insert that is under way in one partition does not hold up the making of others. */
+	other->appended_at = T0 + INT64_C(86400000000);
+	begin_batch(intake, arena, NULL, NULL, 0, NULL);
+	assert_ok(store_batch_write(intake, &batch, &error), error);
+	assert_ok(store_payload_days(store, T0, 5, &error), error);
+	assert_ok(store_commit(intake, &error), error);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.payload_20261201"), 1);
+	assert_int_equal(
+		world_number("SELECT count(*) FROM pg_inherits WHERE inhparent = 'fermata.payload'::regclass"), 5);
+	assert_int_equal(
+		world_number("SELECT count(*) FROM pg_attribute WHERE attname = 'body' AND attstorage = 'e'"
+	                 " AND attrelid IN (SELECT oid FROM pg_class WHERE relname LIKE 'payload%')"),
+		6);
+	/* Both are found again, wherever they lie. */
+	assert_ok(store_payload(store, first, arena, &error), error);
+	assert_ok(store_payload(store, other, arena, &error), error);
+	assert_int_equal(other->sealed.body.len, 10);
+	world_run("DELETE FROM fermata.payload");
+	assert_fate(FATE_REJECT, store_payload(store, other, arena, &error), error);
+	assert_int_equal(error.code, ERR_NO);
+	store_close(store);
+	store_close(intake);
+	arena_free(arena);
+}
+
+static enum fate installation(struct store *store, const char *group, const char *cluster, bool adopt,
+                              const struct resumes_topic *topics, size_t len, size_t *ret_known,
+                              struct error *error)
+{
+	struct arena *arena = arena_new(1 << 20);
+	struct resumes_topic *known;
+	enum fate fate =
+		store_installation(store, group, cluster, adopt, topics, len, arena, &known, ret_known, error);
+
+	arena_free(arena);
+	return fate;
+}
+
+static void an_installation_has_one_group_and_fixed_topics(void **state)
+{
+	(void)state;
+	struct store *store = open_store("worker");
+	struct error error = { 0 };
+	struct resumes_topic topics[] = { { VIEW_LITERAL("resumes"), 6 }, { VIEW_LITERAL("late"), 3 } };
+	struct resumes_topic wider = { VIEW_LITERAL("resumes"), 12 };
+	size_t known;
+
+	assert_ok(installation(store, "group", "cluster", false, topics, 1, &known, &error), error);
+	assert_int_equal(known, 1);
+	assert_ok(installation(store, "group", "cluster", false, topics + 1, 1, &known, &error), error);
+	assert_int_equal(known, 2); /* those of earlier configurations too */
+	assert_fate(FATE_FATAL, installation(store, "other", "cluster", false, topics, 2, &known, &error), error);
+	assert_int_equal(error.code, ERR_USAGE);
+	assert_fate(FATE_FATAL, installation(store, "group", "another", true, topics, 2, &known, &error), error);
+	assert_int_equal(error.code, ERR_USAGE);
+	assert_fate(FATE_FATAL, installation(store, "group", "cluster", false, &wider, 1, &known, &error), error);
+	assert_int_equal(error.code, ERR_USAGE);
+	assert_int_equal(world_number("SELECT partitions FROM fermata.resumes_topic WHERE topic = 'resumes'"), 6);
+	assert_ok(installation(store, "other", "cluster", true, topics, 2, &known, &error), error);
+	assert_fate(FATE_FATAL, installation(store, "group", "cluster", false, topics, 2, &known, &error), error);
+	store_close(store);
+}
+
+static void a_dsn_that_is_none_is_refused_without_being_told(void **state)
+{
+	(void)state;
+	struct store_settings settings = { .dsn = "host=x password='secret nonsense",
+		                               .name = "x",
+		                               .prepared = true };
+	struct store *store = NULL;
+	struct error error = { 0 };
+
+	assert_fate(FATE_FATAL, store_open(&store, &settings, &error), error);
+	assert_int_equal(error.code, ERR_USAGE);
+	assert_null(strstr(error.message, "secret"));
+	settings.dsn = "host=127.0.0.1 port=1 user=nobody password=secret";
+	assert_ok(store_open(&store, &settings, &error), error);
+	assert_fate(FATE_RETRY, store_connect(store, &error), error);
+	assert_int_equal(error.code, ERR_SERVICE);
+	assert_null(strstr(error.message, "secret"));
+	assert_int_equal(store_socket(store), -1);
+	assert_int_equal(store_reconnects(store), 0);
+	store_close(store);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_empty_database_is_waited_for),
+		cmocka_unit_test(many_at_once_migrate_once),
+		cmocka_unit_test(a_newer_database_is_not_touched),
+		cmocka_unit_test(roles_without_privilege_suffice),
+		cmocka_unit_test(days_are_made_ahead),
+		cmocka_unit_test(an_installation_has_one_group_and_fixed_topics),
+		cmocka_unit_test(a_dsn_that_is_none_is_refused_without_being_told),
+	};
+
+	if (!world_begin(true))
+		return SKIPPED;
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	world_end();
+	return failed;
+}

@@ -1,0 +1,405 @@
+/* What a relay reads and writes: R2, R3, R5 and what is set aside. */
+#include "tests/integration_store/store_support.h"
+
+#include <poll.h>
+#include <string.h>
+
+#define BYTES_MANY ((size_t)64 * 1024 * 1024)
+
+static struct store *store;
+static struct arena *arena;
+static const struct shard even = { CLUSTER, "resumes", 0 };
+static const struct shard odd = { CLUSTER, "resumes", 1 };
+static const uint8_t today[32] = { 1, 2, 3 };
+static const uint8_t yesterday[32] = { 9 };
+
+static int setup(void **state)
+{
+	(void)state;
+	store = open_store("relay");
+	arena = arena_new((size_t)128 * 1024 * 1024);
+	assert_non_null(arena);
+	world_run("INSERT INTO fermata.resumes_topic VALUES ('resumes', 2)");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	store_close(store);
+	arena_free(arena);
+	world_run("TRUNCATE fermata.checkpoint, fermata.payload, fermata.decision, fermata.outbox,"
+	          " fermata.gate_outbox, fermata.expiry, fermata.unclaimed, fermata.ledger_offset,"
+	          " fermata.resumes_topic");
+	return 0;
+}
+
+static size_t advance(const struct shard *shard, int64_t mine, int64_t next, const struct ledger_found *found,
+                      size_t len)
+{
+	struct error error = { 0 };
+	size_t fresh = 99;
+
+	assert_ok(store_ledger_advance(store, shard, mine, next, TIME_NONE, today, found, len, &fresh, &error),
+	          error);
+	return fresh;
+}
+
+static void both_ledgers_are_read(void)
+{
+	advance(&even, LEDGER_NONE, 10, NULL, 0);
+	advance(&odd, LEDGER_NONE, 20, NULL, 0);
+}
+
+static struct relay_take take_rows(size_t rows, size_t bytes, bool with_action)
+{
+	struct relay_take take;
+	struct error error = { 0 };
+
+	assert_ok(store_relay_take(store, &even, today, NULL, 0, rows, bytes, with_action, arena, &take, &error),
+	          error);
+	return take;
+}
+
+/* Inserts filled checkpoints with these numbers and decides them; even numbers are in the even shard. */
+static void decided(uint32_t first, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		insert_checkpoint(store, arena, make_checkpoint(arena, first + 2 * i, 1000));
+		decide_checkpoint(store, arena, first + 2 * i);
+	}
+}
+
+static struct checkpoint *load(uint32_t number)
+{
+	struct uuid id = uuid_of(number);
+	struct batch_loaded loaded = begin_batch(store, arena, NULL, &id, 1, NULL);
+
+	store_rollback(store);
+	assert_int_equal(loaded.checkpoints_len, 1);
+	return loaded.checkpoints[0];
+}
+
+static void nothing_is_taken_before_every_ledger_is_read(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	struct ledger ledger;
+	struct relay_take take;
+	size_t fresh;
+
+	decided(2, 3);
+	assert_ok(store_ledger(store, &even, &ledger, &error), error);
+	assert_int_equal(ledger.next, LEDGER_NONE);
+	take = take_rows(10, BYTES_MANY, true);
+	assert_int_equal(take.ledger.next, LEDGER_NONE);
+	assert_false(take.ready);
+	assert_int_equal(take.rows_len, 0);
+	advance(&even, LEDGER_NONE, 10, NULL, 0);
+	take = take_rows(10, BYTES_MANY, true);
+	assert_int_equal(take.ledger.next, 10);
+	assert_false(take.ready); /* the odd one is not */
+	assert_int_equal(take.rows_len, 0);
+	assert_int_equal(take.gates_len, 3); /* gate events do not have to wait */
+	assert_ok(store_ledger_advance(store, &odd, LEDGER_NONE, 5, T0, yesterday, NULL, 0, &fresh, &error),
+	          error);
+	assert_false(take_rows(10, BYTES_MANY, true).ready); /* under other routes */
+	advance(&odd, 5, 5, NULL, 0);
+	take = take_rows(10, BYTES_MANY, true);
+	assert_true(take.ready);
+	assert_int_equal(take.rows_len, 3);
+	assert_ok(store_ledger(store, &odd, &ledger, &error), error);
+	assert_int_equal(ledger.next, 5);
+	assert_int_equal(ledger.doubt_before, TIME_NONE);
+}
+
+static void rows_come_whole_from_the_lowest(void **state)
+{
+	(void)state;
+	both_ledgers_are_read();
+	decided(2, 4);
+	decided(3, 2); /* the other shard's */
+	world_run("UPDATE fermata.checkpoint SET state = 'PENDING' WHERE checkpoint_id::text LIKE '%00000006'");
+	struct relay_take take = take_rows(10, BYTES_MANY, true);
+	assert_int_equal(take.rows_len, 3);
+	static const uint32_t numbers[] = { 2, 4, 8 };
+	for (size_t i = 0; i < 3; i++) {
+		const struct checkpoint *made = make_checkpoint(arena, numbers[i], 1000);
+		const struct outbox_row *row = &take.rows[i];
+		assert_memory_equal(&row->checkpoint->id, &made->id, sizeof(made->id));
+		assert_int_equal(row->checkpoint->sealed.body.len, 1000);
+		assert_memory_equal(row->checkpoint->sealed.body.data, made->sealed.body.data, 1000);
+		assert_int_equal(row->decisions_len, 1);
+		struct uuid decision = uuid_of(1000000 + numbers[i]);
+		assert_memory_equal(&row->decisions[0]->id, &decision, sizeof(decision));
+		assert_true(i == 0 || take.rows[i - 1].seq < row->seq);
+	}
+	/* Those that are resumed now have no gate event of their own any more; the PENDING one has. */
+	assert_int_equal(take.gates_len, 1);
+	assert_int_equal(take.gates[0].checkpoint->sealed.body.len, 1000);
+	assert_false(take.gates[0].gone);
+}
+
+static void limits_and_what_must_wait(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	struct relay_take take;
+	struct uuid skip[] = { uuid_of(2), uuid_of(4) };
+
+	both_ledgers_are_read();
+	decided(2, 5);
+	assert_int_equal(take_rows(2, BYTES_MANY, true).rows_len, 2);
+	assert_int_equal(take_rows(10, 0, true).rows_len, 1); /* one at least */
+	assert_int_equal(take_rows(10, 2500, true).rows_len, 2);
+	assert_int_equal(take_rows(10, 3000, true).rows_len, 3);
+	assert_ok(store_relay_take(store, &even, today, skip, 2, 10, BYTES_MANY, false, arena, &take, &error),
+	          error);
+	assert_int_equal(take.rows_len, 3);
+	struct uuid third = uuid_of(6);
+	assert_memory_equal(&take.rows[0].checkpoint->id, &third, sizeof(third));
+	int64_t count;
+	assert_ok(store_outbox_count(store, "resumes", 0, &count, &error), error);
+	assert_int_equal(count, 5);
+}
+
+static void what_is_erased_or_purged_or_tampered_with(void **state)
+{
+	(void)state;
+	both_ledgers_are_read();
+	for (uint32_t i = 2; i <= 8; i += 2)
+		insert_checkpoint(store, arena, make_checkpoint(arena, i, 100));
+	world_run("UPDATE fermata.checkpoint SET wrapped_key = NULL WHERE checkpoint_id::text LIKE '%02'");
+	world_run("DELETE FROM fermata.payload WHERE checkpoint_id::text LIKE '%04'");
+	world_run("UPDATE fermata.checkpoint SET wrapped_key = '\\x0011', digest = '\\x', seal_commit = NULL,"
+	          " kek_id = repeat('k', 200), plain_len = -5, seal_format = -1, labels = '{a}',"
+	          " approvers = '{NULL}' WHERE checkpoint_id::text LIKE '%06'");
+	struct relay_take take = take_rows(10, BYTES_MANY, true);
+	assert_int_equal(take.rows_len, 0);
+	assert_int_equal(take.gates_len, 4);
+	for (size_t i = 0; i < 4; i++) {
+		const struct checkpoint *row = take.gates[i].checkpoint;
+		uint8_t number = row->id.bytes[15];
+		assert_int_equal(take.gates[i].gone, number == 2);
+		assert_int_equal(view_is_null(row->sealed.body), number == 2 || number == 4);
+		if (number != 6)
+			continue;
+		assert_true(row->sealed.has_key);
+		assert_int_equal(row->sealed.wrapped_key[0], 0);
+		assert_int_equal(row->sealed.kek_id[0], 0);
+		assert_int_equal(row->sealed.plain_len, 0);
+		assert_int_equal(row->sealed.format, 0);
+		assert_int_equal(row->labels_len, 0);
+		assert_int_equal(row->approvers_len, 1);
+		assert_int_equal(row->approvers[0].len, 0);
+	}
+	assert_true(view_is_null(take_rows(10, BYTES_MANY, false).gates[3].checkpoint->sealed.body));
+}
+
+static void a_mark_is_whole(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	struct gate_sent resumed[] = { { uuid_of(4), T0 * 3 }, { uuid_of(2), T0 * 3 + 1 } };
+	struct gate_sent gates[] = { { uuid_of(8), T0 * 3 }, { uuid_of(10), 1 } };
+
+	both_ledgers_are_read();
+	decided(2, 3);
+	insert_checkpoint(store, arena, make_checkpoint(arena, 8, 10));
+	insert_checkpoint(store, arena, make_checkpoint(arena, 10, 10));
+	assert_ok(store_relay_mark(store, &even, 10, 13, resumed, 2, gates, 2, T0 + 77, &error), error);
+	const struct checkpoint *row = load(2);
+	assert_int_equal(row->state, GATE_RESUMED);
+	assert_true(row->published);
+	assert_int_equal(row->version, T0 * 3 + 1);
+	assert_int_equal(row->changed_at, T0 + 77);
+	assert_false(row->from_ledger);
+	assert_int_equal(load(4)->state, GATE_RESUMED);
+	assert_int_equal(load(6)->state, GATE_DECIDED);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.outbox"), 1);
+	/* 6 was not sent, and of 10 an older version was. */
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.gate_outbox"), 2);
+	assert_int_equal(world_number("SELECT next FROM fermata.ledger_offset WHERE partition = 0"), 13);
+}
+
+static void a_stale_mark_changes_nothing(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	struct gate_sent resumed = { uuid_of(2), T0 * 3 };
+	struct ledger_found found = { uuid_of(2), VERDICT_APPROVED, NULL, 0, T0 };
+	struct uuid id = uuid_of(2);
+	size_t fresh;
+
+	both_ledgers_are_read();
+	decided(2, 1);
+	assert_fate(FATE_RETRY, store_relay_mark(store, &even, 9, 13, &resumed, 1, &resumed, 1, T0, &error),
+	            error);
+	assert_int_equal(error.code, ERR_STALE);
+	assert_fate(FATE_RETRY, store_relay_mark(store, &even, LEDGER_NONE, 13, &resumed, 1, NULL, 0, T0, &error),
+	            error);
+	assert_int_equal(error.code, ERR_STALE);
+	assert_fate(FATE_RETRY, store_ledger_advance(store, &even, 11, 12, T0, today, &found, 1, &fresh, &error),
+	            error);
+	assert_int_equal(error.code, ERR_STALE);
+	assert_fate(FATE_RETRY,
+	            store_ledger_advance(store, &even, LEDGER_NONE, 12, T0, today, &found, 1, &fresh, &error),
+	            error);
+	assert_int_equal(error.code, ERR_STALE);
+	assert_fate(FATE_RETRY, store_relay_set_aside(store, &even, 9, &id, GATE_IN_DOUBT, "why", T0, &error),
+	            error);
+	assert_int_equal(error.code, ERR_STALE);
+	assert_int_equal(load(2)->state, GATE_DECIDED);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.outbox"), 1);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.gate_outbox"), 1);
+	assert_int_equal(world_number("SELECT next FROM fermata.ledger_offset WHERE partition = 0"), 10);
+	assert_int_equal(store_reconnects(store), 1);
+}
+
+/* R2 finds a resume of what is not there, unclaimed, pending, decided, quarantined and resumed. */
+static void the_ledger_is_right_whatever_the_rows_say(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	struct uuid decisions[] = { uuid_of(71), uuid_of(72), uuid_of(73) };
+	struct ledger_found found[] = {
+		{ uuid_of(12), VERDICT_REJECTED, decisions, 2, T0 * 2 },     /* not there */
+		{ uuid_of(10), VERDICT_APPROVED, decisions + 2, 1, T0 * 2 }, /* unclaimed */
+		{ uuid_of(8), VERDICT_APPROVED, NULL, 0, T0 * 2 },           /* resumed already */
+		{ uuid_of(6), VERDICT_EXPIRED, decisions, 1, T0 * 2 },       /* quarantined without a verdict */
+		{ uuid_of(4), VERDICT_APPROVED, decisions, 3, T0 * 2 },      /* decided by its own decisions */
+		{ uuid_of(2), VERDICT_CANCELLED, decisions, 1, 5 },          /* pending */
+		{ uuid_of(2), VERDICT_CANCELLED, decisions, 1, 5 }, /* a double must not stop the relay for ever */
+	};
+	both_ledgers_are_read();
+	for (uint32_t i = 2; i <= 6; i += 2)
+		insert_checkpoint(store, arena, make_checkpoint(arena, i, 10));
+	decide_checkpoint(store, arena, 4);
+	decided(8, 1);
+	struct gate_sent resumed = { uuid_of(8), T0 * 3 };
+	assert_ok(store_relay_mark(store, &even, 10, 11, &resumed, 1, NULL, 0, T0, &error), error);
+	world_run("UPDATE fermata.checkpoint SET state = 'QUARANTINED', reason = 'r' WHERE checkpoint_id::text "
+	          "LIKE '%06'");
+	world_run("INSERT INTO fermata.checkpoint (checkpoint_id, state, filled, changed_at)"
+	          " VALUES ('01930000-0000-7000-8000-00000000000a', 'UNCLAIMED', false, 1)");
+	world_run("INSERT INTO fermata.unclaimed VALUES ('01930000-0000-7000-8000-00000000000a', 1, 1)");
+	world_run("DELETE FROM fermata.gate_outbox");
+
+	assert_int_equal(advance(&even, 11, 30, found, 7), 5);
+	for (uint32_t i = 2; i <= 12; i += 2) {
+		const struct checkpoint *row = load(i);
+		assert_int_equal(row->state, GATE_RESUMED);
+		assert_true(row->published);
+		assert_int_equal(row->from_ledger, i != 4 && i != 8);
+		assert_true(row->has_verdict);
+		assert_int_equal(row->filled, i < 10);
+		assert_int_equal(row->version, i >= 10 ? 0 : i == 2 ? T0 + 1003 : i == 8 ? T0 * 3 : T0 * 2);
+		assert_true(view_is_null(row->reason));
+	}
+	assert_int_equal(load(12)->verdict, VERDICT_REJECTED);
+	assert_int_equal(load(12)->ledger_decisions_len, 2);
+	assert_memory_equal(load(12)->ledger_decisions, decisions, 2 * sizeof(struct uuid));
+	assert_memory_equal(load(10)->ledger_decisions, decisions + 2, sizeof(struct uuid));
+	assert_int_equal(load(4)->ledger_decisions_len, 3);
+	assert_int_equal(load(4)->decided_at, T0 + 2000);
+	assert_int_equal(load(2)->decided_at, 5);
+	assert_int_equal(load(2)->verdict, VERDICT_CANCELLED);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.outbox"), 0);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.unclaimed"), 0);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.expiry"), 0);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.gate_outbox"), 3); /* 2, 4, 6 */
+	/* Read again, it changes nothing. */
+	int64_t versions = world_number("SELECT sum(xmin::text::bigint) FROM fermata.checkpoint");
+	assert_int_equal(advance(&even, 30, 30, found, 7), 0);
+	assert_int_equal(world_number("SELECT sum(xmin::text::bigint) FROM fermata.checkpoint"), versions);
+}
+
+static void what_cannot_be_published_is_set_aside(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	struct uuid two = uuid_of(2);
+	struct uuid four = uuid_of(4);
+	struct uuid six = uuid_of(6);
+
+	both_ledgers_are_read();
+	decided(2, 2);
+	insert_checkpoint(store, arena, make_checkpoint(arena, 6, 10));
+	assert_ok(store_relay_set_aside(store, &even, 10, &two, GATE_QUARANTINED, "its tag does not verify",
+	                                T0 * 2, &error),
+	          error);
+	assert_ok(
+		store_relay_set_aside(store, &even, 10, &four, GATE_IN_DOUBT, "the ledger is cut", T0 * 2, &error),
+		error);
+	assert_ok(store_relay_set_aside(store, &even, 10, &six, GATE_QUARANTINED, "no such key", T0 * 2, &error),
+	          error);
+	assert_int_equal(load(2)->state, GATE_QUARANTINED);
+	assert_true(view_equal_text(load(2)->reason, "its tag does not verify"));
+	assert_true(load(2)->has_verdict);
+	assert_int_equal(load(4)->state, GATE_IN_DOUBT);
+	assert_int_equal(load(4)->version, T0 * 2);
+	assert_int_equal(load(6)->state, GATE_QUARANTINED);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.outbox"), 0);
+	assert_int_equal(
+		world_number("SELECT count(*) FROM fermata.gate_outbox WHERE version = 3592051200000000"), 3);
+	/* What is settled is not set aside any more. */
+	assert_fate(FATE_RETRY,
+	            store_relay_set_aside(store, &even, 10, &two, GATE_QUARANTINED, "again", T0, &error), error);
+	assert_int_equal(error.code, ERR_STALE);
+	assert_true(view_equal_text(load(2)->reason, "its tag does not verify"));
+}
+
+static void await_notification(void)
+{
+	struct pollfd pollfd = { store_socket(store), POLLIN, 0 };
+
+	while (!store_notified(store))
+		assert_int_equal(poll(&pollfd, 1, 10000), 1);
+}
+
+static void a_relay_is_told_of_new_rows(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	struct store *intake = open_store("intake");
+
+	assert_ok(store_listen(store, &error), error);
+	assert_false(store_notified(store));
+	insert_checkpoint(intake, arena, make_checkpoint(arena, 2, 10));
+	assert_false(store_notified(store));
+	decide_checkpoint(intake, arena, 2);
+	await_notification();
+	assert_false(store_notified(store));
+	world_kill("relay");
+	while (store_socket(store) >= 0)
+		store_notified(store);
+	assert_ok(store_connect(store, &error), error);
+	assert_true(store_notified(store)); /* what came meanwhile is not known */
+	assert_int_equal(world_number("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'relay'"),
+	                 1);
+	insert_checkpoint(intake, arena, make_checkpoint(arena, 4, 10));
+	decide_checkpoint(intake, arena, 4); /* it listens again on the new connection */
+	await_notification();
+	store_close(intake);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(nothing_is_taken_before_every_ledger_is_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(rows_come_whole_from_the_lowest, setup, teardown),
+		cmocka_unit_test_setup_teardown(limits_and_what_must_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_erased_or_purged_or_tampered_with, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_mark_is_whole, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_stale_mark_changes_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_ledger_is_right_whatever_the_rows_say, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_cannot_be_published_is_set_aside, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_relay_is_told_of_new_rows, setup, teardown),
+	};
+
+	if (!world_begin(false))
+		return SKIPPED;
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	world_end();
+	return failed;
+}
