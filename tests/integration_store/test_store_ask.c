@@ -167,14 +167,14 @@ static void what_expires_is_claimed_by_one(void **state)
 	}
 	world_run(
 		"INSERT INTO fermata.decision (decision_id, checkpoint_id, outcome, decision, issuer, subject, "
-	    "display,"
+		"display,"
 		" decided_at, stated_session, source_system, source_ref, source_delivery, record_digest, id_text, "
-	    "topic,"
+		"topic,"
 		" partition, \"offset\", appended_at) SELECT gen_random_uuid(), checkpoint_id, o::fermata.outcome,"
 		" k::fermata.decision_kind, '', '', '', 0, '', '', '', '', '', '', '', 0, 0, 0 FROM "
-	    "fermata.checkpoint,"
+		"fermata.checkpoint,"
 		" (VALUES ('refused', 'EXPIRE'), ('refused', 'EXPIRE'), ('refused', 'APPROVE'), ('counted', "
-	    "'EXPIRE')) x (o, k)"
+		"'EXPIRE')) x (o, k)"
 		" WHERE checkpoint_id::text LIKE '%4'");
 	assert_ok(store_expiry_next(store, &next, &error), error);
 	assert_int_equal(next, T0 + 96);
