@@ -32,7 +32,7 @@ void say_title(const char *title, const char *text)
 	clear_busy();
 	fputc('\n', stdout);
 	put(COLOUR_BOLD, title);
-	printf("\n%s%s\n", text[0] != '\0' ? "\n" : "", text);
+	printf("\n\n%s", text);
 	done();
 }
 

@@ -166,6 +166,7 @@ static size_t read_end(const char *path, char *bytes)
 	size_t len = 0;
 	ssize_t got;
 
+	bytes[0] = '\0';
 	if (fd < 0)
 		return 0;
 	off_t size = lseek(fd, 0, SEEK_END);

@@ -173,7 +173,7 @@ def test_what_is_not_to_be_had_is_said(tmp_path):
     """A directory without Kafka's jars: which step, why, and exit code 69; the logs stay."""
     code, output = run("demo", "--kafka-libs", str(tmp_path))
     assert code == 69, output
-    assert "starting the broker failed" in output and str(tmp_path) in output
+    assert "starting the broker: failed" in output and str(tmp_path) in output
     (directory,) = STAGE.findall(output)
     assert processes_of(directory) == []
     assert sorted(os.listdir(directory)) == ["logs"]
