@@ -118,33 +118,34 @@ void json_time(struct json_writer *w, int64_t time)
 		json_number(w, time);
 }
 
-/* 17 digits always suffice (IEEE 754 double), 15 often do. The decimal point does not follow the locale. */
-static void format_double(double number, char *text, size_t cap)
+/* 17 digits always suffice (IEEE 754 double), 15 often do. The decimal point does not follow the locale, and
+ * a whole number gets one, so that it reads back as a double. */
+static void write_double(struct buffer *out, double number)
 {
+	char text[32];
+
 	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, cap, "%.*g", digits, number);
+		snprintf(text, sizeof(text), "%.*g", digits, number);
 		if (strtod(text, NULL) == number)
 			break;
 	}
 	char *comma = strchr(text, ',');
 	if (comma)
 		*comma = '.';
+	buffer_append_text(out, text);
 	if (!strpbrk(text, ".e"))
-		strcat(text, ".0"); /* so that it reads back as a double; cap has room */
+		buffer_append_text(out, ".0");
 }
 
 void json_double(struct json_writer *w, double number)
 {
-	char text[40];
-
-	if (isnan(number)) {
-		json_word(w, "\"NaN\"");
-	} else if (isinf(number)) {
-		json_word(w, number > 0 ? "\"Infinity\"" : "\"-Infinity\"");
-	} else {
-		format_double(number, text, sizeof(text));
-		json_word(w, text);
-	}
+	separate(w);
+	if (isnan(number))
+		buffer_append_text(w->out, "\"NaN\"");
+	else if (isinf(number))
+		buffer_append_text(w->out, number > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+	else
+		write_double(w->out, number);
 }
 
 void json_bytes(struct json_writer *w, struct view bytes)

@@ -448,7 +448,7 @@ static void parser_done(struct parser *p, bool good)
 	struct schema *schema = p->schema;
 	struct schema_type **named = good ? arena_array(p->arena, schema->named_len, sizeof(*named)) : NULL;
 
-	if (named)
+	if (named && schema->named_len > 0)
 		memcpy(named, p->named, schema->named_len * sizeof(*named));
 	schema->named = named;
 	for (size_t i = 0; !named && i < schema->named_len; i++)
