@@ -1,0 +1,27 @@
+/* cmd.h - what the table of commands points to: each does one command and returns the exit code. */
+#ifndef FERMATA_CLI_CMD_H
+#define FERMATA_CLI_CMD_H
+
+struct cli;
+
+int cmd_worker(struct cli *cli);
+int cmd_suspend(struct cli *cli);
+int cmd_approve(struct cli *cli);
+int cmd_reject(struct cli *cli);
+int cmd_cancel(struct cli *cli);
+int cmd_pending(struct cli *cli);
+int cmd_show(struct cli *cli);
+int cmd_history(struct cli *cli);
+int cmd_resumes(struct cli *cli);
+int cmd_watch(struct cli *cli);
+int cmd_migrate(struct cli *cli);
+int cmd_topics_create(struct cli *cli);
+int cmd_keys_generate(struct cli *cli);
+int cmd_schema_check(struct cli *cli);
+int cmd_schema_fingerprint(struct cli *cli);
+int cmd_config_check(struct cli *cli);
+int cmd_doctor(struct cli *cli);
+int cmd_demo(struct cli *cli);
+int cmd_dev(struct cli *cli);
+
+#endif

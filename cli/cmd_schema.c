@@ -1,0 +1,114 @@
+/* cmd_schema.c - `fermata schema check` and `schema fingerprint`. */
+#include "cli/cli.h"
+#include "cli/cmd.h"
+#include "cli/row_json.h"
+#include "cli/screen.h"
+#include "schemas/fingerprint.h"
+#include "schemas/schema.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READ_BYTES ((size_t)64 * 1024)
+
+static enum fate read_all(int fd, struct buffer *text, struct error *error)
+{
+	for (;;) {
+		uint8_t *room = buffer_reserve(text, READ_BYTES);
+		if (room == NULL)
+			return error_set(error, FATE_REJECT, ERR_NO, "it has more than %zu bytes", SCHEMA_TEXT_MAX);
+		ssize_t count = read(fd, room, READ_BYTES);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0)
+			return error_set_errno(error, FATE_FATAL, errno, "it could not be read");
+		if (count == 0)
+			return FATE_OK;
+		text->len += (size_t)count;
+	}
+}
+
+/* The schema in the file ("-": on stdin). The error names the file. */
+static enum fate load(const char *path, struct schema **ret_schema, struct error *error)
+{
+	int fd = strcmp(path, "-") != 0 ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+	struct buffer text;
+	enum fate fate;
+
+	if (fd < 0) {
+		(void)error_set_errno(error, FATE_FATAL, errno, "could not open %.160s", path);
+		error->code = ERR_USAGE;
+		return FATE_FATAL;
+	}
+	buffer_init(&text, SCHEMA_TEXT_MAX + 2 * READ_BYTES);
+	fate = read_all(fd, &text, error);
+	if (fate == FATE_OK)
+		fate = schema_parse(ret_schema, buffer_view(&text), error);
+	buffer_done(&text);
+	if (fd != STDIN_FILENO)
+		close(fd);
+	return fate == FATE_OK ? FATE_OK : error_wrap(error, "%.100s", path);
+}
+
+int cmd_schema_check(struct cli *cli)
+{
+	struct error error = { .fate = FATE_OK };
+	struct schema *schema = NULL;
+	const char *path = cli_argument(cli, 0);
+
+	if (load(path, &schema, &error) != FATE_OK)
+		return cli_fail(&error);
+	printf("%s: a schema\n", path);
+	schema_free(schema);
+	return EXIT_YES;
+}
+
+static const char *hex(const uint8_t *bytes, size_t len, char *text)
+{
+	for (size_t i = 0; i < len; i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	return text;
+}
+
+static enum fate print_fingerprints(const struct cli *cli, struct view canonical, struct error *error)
+{
+	uint8_t md5[16], sha256[32];
+	char crc_hex[FINGERPRINT_HEX_LEN + 1], md5_hex[33], sha256_hex[65];
+	struct json_line *line;
+
+	fingerprint_hex(fingerprint_crc64(canonical), crc_hex);
+	fingerprint_md5(canonical, md5);
+	fingerprint_sha256(canonical, sha256);
+	hex(md5, sizeof(md5), md5_hex);
+	hex(sha256, sizeof(sha256), sha256_hex);
+	if (!cli->json) {
+		printf("crc64   %s\nmd5     %s\nsha256  %s\n", crc_hex, md5_hex, sha256_hex);
+		return FATE_OK;
+	}
+	line = json_line_new();
+	json_line_text(line, "canonical", canonical);
+	json_line_text(line, "crc64", view_of(crc_hex));
+	json_line_text(line, "md5", view_of(md5_hex));
+	json_line_text(line, "sha256", view_of(sha256_hex));
+	return json_line_write(line, error);
+}
+
+int cmd_schema_fingerprint(struct cli *cli)
+{
+	struct error error = { .fate = FATE_OK };
+	struct schema *schema = NULL;
+	struct buffer canonical;
+	enum fate fate = load(cli_argument(cli, 0), &schema, &error);
+
+	buffer_init(&canonical, SCHEMA_CANONICAL_MAX);
+	if (fate == FATE_OK)
+		fate = schema_canonical(schema, &canonical, &error);
+	if (fate == FATE_OK)
+		fate = print_fingerprints(cli, buffer_view(&canonical), &error);
+	schema_free(schema);
+	buffer_done(&canonical);
+	return fate == FATE_OK ? EXIT_YES : cli_fail(&error);
+}

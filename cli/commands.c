@@ -1,0 +1,249 @@
+/* commands.c - the table of commands. */
+#include "cli/cmd.h"
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define JSON_OPTION                                                                                          \
+	{                                                                                                        \
+		"json", NULL, "one JSON object a line"                                                               \
+	}
+#define END                                                                                                  \
+	{                                                                                                        \
+		NULL, NULL, NULL                                                                                     \
+	}
+
+const struct option_spec common_options[] = {
+	{ "config", "FILE", "the configuration file (default: ./fermata.conf)" },
+	{ "X", "KEY=VALUE", "one setting, before environment and file; may be repeated" },
+	{ "verbose", NULL, "log as log.level says, also where a command runs once" },
+	{ "help", NULL, "this, or the help of a command" },
+	{ "version", NULL, "the version" },
+	END,
+};
+
+static const struct option_spec json_only[] = { JSON_OPTION, END };
+
+static const struct option_spec worker_options[] = {
+	{ "drain", NULL, "end when what stood in the topics at the start is done" },
+	{ "adopt-group", NULL, "take the database over with another worker.group" },
+	END,
+};
+
+static const struct option_spec decide_options[] = {
+	{ "reason", "TEXT", "why; kept with the decision, and given to the agent" },
+	{ "as", "WHO", "the subject who decides (default: your login name)" },
+	{ "issuer", "NAME", "who vouches for the subject (default: local)" },
+	{ "edit", "KEY=VALUE", "change a variable: JSON, else a string; may be repeated" },
+	{ "arguments", "JSON", "change the arguments of the proposed action" },
+	{ "early", NULL, "send it though nothing waits under this checkpoint_id" },
+	JSON_OPTION,
+	END,
+};
+
+static const struct option_spec pending_options[] = {
+	{ "tenant", "NAME", "only of this tenant" },
+	{ "agent", "NAME", "only of this agent" },
+	{ "session", "ID", "only of this session" },
+	{ "limit", "N", "at most so many, those that wait longest first" },
+	JSON_OPTION,
+	END,
+};
+
+static const struct option_spec show_options[] = {
+	{ "state", NULL, "open what is sealed: history, step, variables, action" },
+	JSON_OPTION,
+	END,
+};
+
+static const struct option_spec resumes_options[] = {
+	{ "follow", NULL, "go on with those that come, until Ctrl-C" },
+	{ "limit", "N", "end after so many" },
+	JSON_OPTION,
+	END,
+};
+
+static const struct option_spec watch_options[] = {
+	{ "from-start", NULL, "begin with what the topic holds, not with what comes" },
+	JSON_OPTION,
+	END,
+};
+
+static const struct option_spec demo_options[] = {
+	{ "kafka-libs", "DIR", "the jars of Apache Kafka to run" },
+	{ "mock", NULL, "the mock cluster: quick, and no proof of exactly-once" },
+	{ "pause", "SECONDS", "how long the hours take (default 2)" },
+	{ "keep", NULL, "leave the directory with all files and logs" },
+	END,
+};
+
+static const struct option_spec dev_options[] = {
+	{ "kafka-libs", "DIR", "the jars of Apache Kafka to run" },
+	{ "mock", NULL, "the mock cluster of librdkafka" },
+	{ "keep", NULL, "leave the directory with all files and logs" },
+	END,
+};
+
+const struct command commands[] = {
+	{ "worker", "", "seal what comes, judge decisions, publish resumes",
+	  "Reads suspends and approvals, keeps them in PostgreSQL, publishes resumes and\n"
+	  "gates. Start as many as you like: they share the partitions. A worker waits\n"
+	  "while Kafka or PostgreSQL is away, and ends within 10 s of SIGTERM.\n"
+	  "SIGHUP reads the keys again.\n",
+	  "fermata worker\n"
+	  "fermata worker --drain                 # for cron, or a Kubernetes Job\n"
+	  "fermata-worker -X log.format=json      # the same program by its own name\n",
+	  worker_options, 0, 0, COMMAND_VAULT | COMMAND_LOGS, cmd_worker },
+	{ "suspend", "[FILE]", "send suspend events: JSON lines from a file or stdin",
+	  "Each line is one SuspendEvent with the field names of its schema. Missing\n"
+	  "ids, times and salt are made. Prints the checkpoint_id of each, in order, once\n"
+	  "Kafka has acknowledged it. A bad line is named and passed over; the exit code\n"
+	  "is then 1. An agent that sends a line again gives checkpoint_id, suspended_at\n"
+	  "and salt itself, so that it is the same record.\n",
+	  "fermata suspend waiting.jsonl\n"
+	  "my-agent --to-json | fermata suspend --json\n",
+	  json_only, 0, 1, 0, cmd_suspend },
+	{ "approve", "ID", "let a session go on",
+	  "ID is a checkpoint_id or, where exactly one gate of it waits, a session_id.\n"
+	  "The decision carries the digest of what the database holds, and counts for\n"
+	  "nothing else. Prints its decision_id once Kafka has acknowledged it;\n"
+	  "`fermata history` tells what became of it.\n",
+	  "fermata approve SESSION-808 --reason \"checked the plan\"\n"
+	  "fermata approve SESSION-808 --edit VRAM_limit_gb=24.0 --edit 'hosts=[\"a\",\"b\"]'\n"
+	  "fermata approve 019400a1-7c3e-7d21-9f00-5b1c2d3e4f50 --as alice --issuer desk\n",
+	  decide_options, 1, 1, 0, cmd_approve },
+	{ "reject", "ID", "refuse what a session proposes",
+	  "ID is a checkpoint_id or, where exactly one gate of it waits, a session_id.\n"
+	  "A rejection decides at once; the agent gets its session back with the verdict\n"
+	  "REJECTED, to clean up, unless routes.*.on_reject = drop.\n",
+	  "fermata reject SESSION-808 --reason \"not on a Friday\"\n"
+	  "fermata reject 019400a1-7c3e-7d21-9f00-5b1c2d3e4f50 --as alice\n",
+	  decide_options, 1, 1, 0, cmd_reject },
+	{ "cancel", "ID", "call a session off",
+	  "ID is a checkpoint_id or, where exactly one gate of it waits, a session_id.\n"
+	  "A cancellation counts from anyone; the verdict is CANCELLED.\n",
+	  "fermata cancel SESSION-808 --reason \"the customer called it off\"\n", decide_options, 1, 1, 0,
+	  cmd_cancel },
+	{ "pending", "", "list the gates that wait for a decision",
+	  "Those that wait longest come first. A QUARANTINED one is among them while it\n"
+	  "has no verdict: it cannot be opened, `fermata show` says why.\n",
+	  "fermata pending\n"
+	  "fermata pending --agent planner --limit 20\n"
+	  "fermata pending --json | jq -r 'select(.risk == \"HIGH\") | .checkpoint_id'\n",
+	  pending_options, 0, 0, 0, cmd_pending },
+	{ "show", "ID", "read a checkpoint, or all gates of a session",
+	  "What stands in clear in the database, and every decision with its outcome.\n"
+	  "--state needs the keys (vault.*) and opens the rest: the history line by line,\n"
+	  "the step, the variables, the proposed action.\n",
+	  "fermata show SESSION-808\n"
+	  "fermata show SESSION-808 --state\n"
+	  "fermata show SESSION-808 --state --json | jq .suspend.config\n",
+	  show_options, 1, 1, COMMAND_VAULT, cmd_show },
+	{ "history", "ID", "tell what happened to a checkpoint, or to a session",
+	  "States and decisions in the order of time; a decision that did not count says\n"
+	  "why (wrong_digest, late, not_approver, already_decided, ...).\n",
+	  "fermata history SESSION-808\n"
+	  "fermata history SESSION-808 --json | jq 'select(.outcome == \"refused\")'\n",
+	  json_only, 1, 1, 0, cmd_history },
+	{ "resumes", "", "read the resumes topic, as executors do",
+	  "From its beginning to its end as of now, read_committed: what was aborted is\n"
+	  "not shown. The topics of routes are read too.\n",
+	  "fermata resumes\n"
+	  "fermata resumes --follow\n"
+	  "fermata resumes --json | jq -r '[.session_id, .verdict] | @tsv'\n",
+	  resumes_options, 0, 0, 0, cmd_resumes },
+	{ "watch", "", "follow the gates live",
+	  "One line for each change of a gate, until Ctrl-C: it waits, it is decided, it\n"
+	  "is resumed. Older versions of what was shown are passed over.\n",
+	  "fermata watch\n"
+	  "fermata watch --from-start --json\n",
+	  watch_options, 0, 0, 0, cmd_watch },
+	{ "migrate", "", "bring the tables in PostgreSQL up to date",
+	  "Safe to run twice and at once. Workers wait until it was run.\n",
+	  "fermata migrate\n"
+	  "fermata -X postgres.dsn=postgresql://owner@db/fermata migrate\n",
+	  json_only, 0, 0, 0, cmd_migrate },
+	{ "topics create", "", "create the topics with the right settings",
+	  "Suspends, approvals, resumes (those of routes too), gates and dead letters,\n"
+	  "with topics.partitions, .replication and .retention. A topic that exists\n"
+	  "is left as it is; where its settings break a promise, that is said.\n",
+	  "fermata topics create\n"
+	  "fermata -X topics.partitions=12 -X topics.replication=3 topics create\n",
+	  json_only, 0, 0, 0, cmd_topics_create },
+	{ "keys generate", "", "make the file with the keys",
+	  "Writes vault.keyring_file with one new primary key, mode 0600, and never over\n"
+	  "a file that is there. What is sealed cannot be read without it: keep a copy.\n",
+	  "fermata keys generate\n"
+	  "fermata keys generate -X vault.keyring_file=/etc/fermata/keyring\n",
+	  json_only, 0, 0, 0, cmd_keys_generate },
+	{ "schema check", "FILE", "is it an Avro schema?",
+	  "Exit 0, or 1 and one line why not. FILE may be - for stdin.\n",
+	  "fermata schema check schemas/SuspendEvent.avsc\n", NULL, 1, 1, 0, cmd_schema_check },
+	{ "schema fingerprint", "FILE", "print the fingerprints of an Avro schema",
+	  "CRC-64-AVRO in the byte order of the single-object header, MD5 and SHA-256 of\n"
+	  "the parsing canonical form; with --json that form too.\n",
+	  "fermata schema fingerprint schemas/ResumeEvent.avsc\n"
+	  "fermata schema fingerprint --json - < app.avsc | jq -r .canonical\n",
+	  json_only, 1, 1, 0, cmd_schema_fingerprint },
+	{ "config check", "", "print the effective configuration, secrets masked",
+	  "Every key with its value and where that came from: the command line, the\n"
+	  "environment, the file and line, or the default.\n",
+	  "fermata config check\n"
+	  "fermata config check --json | jq 'select(.origin != \"default\")'\n",
+	  json_only, 0, 0, 0, cmd_config_check },
+	{ "doctor", "", "find what is wrong, and say how to mend it",
+	  "Looks at the configuration, the limits of this machine, the keys, PostgreSQL\n"
+	  "and its tables, Kafka, the topics and their settings, and whether transactions are\n"
+	  "possible. Changes nothing. Exit 0 when a worker can start, else 1.\n",
+	  "fermata doctor\n"
+	  "fermata doctor --json | jq 'select(.result != \"ok\")'\n",
+	  json_only, 0, 0, COMMAND_VAULT, cmd_doctor },
+	{ "demo", "", "tell the story of SESSION-808, with nothing to configure",
+	  "Starts a private PostgreSQL, a broker and a worker; an agent asks, waits and\n"
+	  "goes on; then everything is taken down. The broker is that of\n"
+	  "kafka.bootstrap.servers when you have set it, else an Apache Kafka of its own\n"
+	  "(scripts/kafka fetch), else librdkafka's mock cluster.\n",
+	  "fermata demo\n"
+	  "fermata demo --mock --pause 0\n"
+	  "fermata -X kafka.bootstrap.servers=localhost:9092 demo\n",
+	  demo_options, 0, 0, COMMAND_RAW, cmd_demo },
+	{ "dev", "", "PostgreSQL, broker and worker on this machine, to develop against",
+	  "Starts them in a temporary directory, makes keys, tables and topics, says how\n"
+	  "to reach it all, and stays until Ctrl-C.\n",
+	  "fermata dev\n"
+	  "fermata dev --mock --keep\n",
+	  dev_options, 0, 0, COMMAND_RAW, cmd_dev },
+	{ .name = NULL },
+};
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *command = commands; command->name != NULL; command++)
+		if (!strcmp(command->name, name))
+			return command;
+	return NULL;
+}
+
+bool command_in_group(const struct command *command, const char *word)
+{
+	size_t len = strlen(word);
+
+	return !strncmp(command->name, word, len) && command->name[len] == ' ';
+}
+
+bool command_is_group(const char *word)
+{
+	for (const struct command *command = commands; command->name != NULL; command++)
+		if (command_in_group(command, word))
+			return true;
+	return false;
+}
+
+const struct option_spec *option_find(const struct option_spec *options, const char *name)
+{
+	for (; options != NULL && options->name != NULL; options++)
+		if (!strcmp(options->name, name))
+			return options;
+	return NULL;
+}

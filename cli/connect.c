@@ -1,0 +1,114 @@
+#include "cli/connect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SPARE_BYTES ((size_t)1 << 20) /* key, headers, decisions */
+
+enum fate connect_store_bare(const struct cli *cli, struct store **ret_store, struct error *error)
+{
+	struct store_settings settings = {
+		.dsn = config_text(cli->config, PARAM_POSTGRES_DSN),
+		.name = "fermata command",
+		.prepared = config_flag(cli->config, PARAM_POSTGRES_PREPARED),
+	};
+	enum fate fate = store_open(ret_store, &settings, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	fate = store_connect(*ret_store, error);
+	if (fate == FATE_OK)
+		return FATE_OK;
+	store_close(*ret_store);
+	*ret_store = NULL;
+	return fate;
+}
+
+enum fate connect_store(const struct cli *cli, struct store **ret_store, struct error *error)
+{
+	enum fate fate = connect_store_bare(cli, ret_store, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	fate = store_check_version(*ret_store, error);
+	if (fate == FATE_OK)
+		return FATE_OK;
+	store_close(*ret_store);
+	*ret_store = NULL;
+	return fate;
+}
+
+enum fate connect_vault(const struct cli *cli, struct vault **ret_vault, struct error *error)
+{
+	size_t command_len;
+	const char *const *command = config_list(cli->config, PARAM_VAULT_KEYRING_COMMAND, &command_len);
+	struct vault_source source = {
+		.keyring_file = config_text(cli->config, PARAM_VAULT_KEYRING_FILE),
+		.keyring_command = command_len > 0 ? command : NULL,
+		.credentials_directory = getenv("CREDENTIALS_DIRECTORY"),
+	};
+
+	return vault_open(ret_vault, &source, error);
+}
+
+enum fate connect_codec(const struct cli *cli, struct codec **ret_codec, struct error *error)
+{
+	struct codec_settings settings = {
+		.record_bytes = (size_t)config_number(cli->config, PARAM_LIMITS_RECORD_BYTES),
+		.strict_boundary = config_choice(cli->config, PARAM_LIMITS_BOUNDARY) == CONFIG_BOUNDARY_STRICT,
+	};
+
+	return codec_new(ret_codec, &settings, error);
+}
+
+size_t widest_record(const struct config *config)
+{
+	/* The suspend, edits out of a decision, the decisions. */
+	return 2 * (size_t)config_number(config, PARAM_LIMITS_RECORD_BYTES) + SPARE_BYTES;
+}
+
+enum fate connect_reader(const struct cli *cli, bool uncommitted, struct reader **ret_reader,
+                         struct error *error)
+{
+	struct reader_settings settings = {
+		.client_id = "fermata-command",
+		.read_uncommitted = uncommitted,
+		.record_bytes = widest_record(cli->config) + SPARE_BYTES,
+	};
+
+	settings.properties = config_kafka(cli->config, KAFKA_CONSUMER, &settings.properties_len);
+	return reader_open(ret_reader, &settings, error);
+}
+
+enum fate kafka_away(const struct cli *cli, struct error *error)
+{
+	const char *brokers = config_text(cli->config, PARAM_KAFKA_BOOTSTRAP_SERVERS);
+
+	if (error->code != ERR_SERVICE || brokers == NULL || strstr(error->message, brokers) != NULL)
+		return error->fate;
+	return error_wrap(error, "Kafka at %.80s", brokers);
+}
+
+enum fate connect_producer(const struct cli *cli, const char *topic, producer_report *report, void *context,
+                           struct producer **ret_producer, struct error *error)
+{
+	struct producer_settings settings = {
+		.client_id = "fermata-command",
+		.message_bytes = (size_t)config_number(cli->config, PARAM_LIMITS_RECORD_BYTES) + SPARE_BYTES,
+		.delivery_timeout_ms = 3 * KAFKA_PATIENCE_MS,
+		.report = report,
+		.report_context = context,
+	};
+	enum fate fate;
+
+	settings.properties = config_kafka(cli->config, KAFKA_PRODUCER, &settings.properties_len);
+	fate = producer_open(ret_producer, &settings, error);
+	if (fate != FATE_OK)
+		return fate;
+	fate = producer_warm(*ret_producer, topic, KAFKA_PATIENCE_MS, NULL, error);
+	if (fate == FATE_OK)
+		return FATE_OK;
+	producer_close(*ret_producer);
+	*ret_producer = NULL;
+	return kafka_away(cli, error);
+}

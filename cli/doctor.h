@@ -1,0 +1,34 @@
+/* doctor.h - what the checks of `fermata doctor` share. */
+#ifndef FERMATA_CLI_DOCTOR_H
+#define FERMATA_CLI_DOCTOR_H
+
+#include "cli/cli.h"
+
+enum finding {
+	FINDING_OK,
+	FINDING_WARNING, /* it works, and may not as it should */
+	FINDING_WRONG,   /* a worker would not start, or wait for ever */
+	FINDING_SKIPPED, /* could not be looked at, for something else is wrong */
+};
+
+struct doctor {
+	struct cli *cli;
+	size_t wrong;
+	struct error failed; /* of the output */
+};
+
+/* Prints one finding. mend: what to do about it, or NULL. */
+void doctor_say(struct doctor *doctor, enum finding finding, const char *check, const char *mend,
+                const char *fmt, ...) FM_PRINTF(5, 6);
+/* The same, out of an error: what is wrong, and perhaps what to do, is in its message. */
+void doctor_say_error(struct doctor *doctor, enum finding finding, const char *check, const char *mend,
+                      const struct error *error);
+
+/* The checks, in the order of the calls. Each prints at least one finding. */
+void doctor_machine(struct doctor *doctor);
+void doctor_configuration(struct doctor *doctor);
+void doctor_keyring(struct doctor *doctor);
+void doctor_postgres(struct doctor *doctor);
+void doctor_kafka(struct doctor *doctor);
+
+#endif

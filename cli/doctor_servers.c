@@ -1,0 +1,147 @@
+/* doctor_servers.c - what `fermata doctor` asks PostgreSQL and Kafka. */
+#include "cli/connect.h"
+#include "cli/doctor.h"
+#include "cli/topic_plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define ARENA_BYTES    ((size_t)16 << 20)
+#define TRANSACTION_MS 10000
+#define PROPERTIES_MAX 256
+
+/* ---- PostgreSQL ---- */
+
+void doctor_postgres(struct doctor *doctor)
+{
+	struct error error = { .fate = FATE_OK };
+	struct store *store = NULL;
+
+	if (connect_store_bare(doctor->cli, &store, &error) != FATE_OK) {
+		doctor_say_error(doctor, FINDING_WRONG, "PostgreSQL", "start it, or correct postgres.dsn", &error);
+		return;
+	}
+	doctor_say(doctor, FINDING_OK, "PostgreSQL", NULL, "can be reached, and takes writes");
+	if (store_check_version(store, &error) == FATE_OK)
+		doctor_say(doctor, FINDING_OK, "tables", NULL, "are those of this version");
+	else
+		doctor_say_error(doctor, FINDING_WRONG, "tables", NULL, &error);
+	store_close(store);
+}
+
+/* ---- topics ---- */
+
+static void say_warning(void *context, const char *text)
+{
+	doctor_say(context, FINDING_WARNING, "topics", NULL, "%s", text);
+}
+
+/* Is it there? Then its settings are looked at too. */
+static bool look_at_topic(struct doctor *doctor, struct reader *reader, struct topic_plan *plan)
+{
+	struct error error = { .fate = FATE_OK };
+	int32_t partitions = 0;
+
+	if (reader_partitions(reader, plan->name, KAFKA_PATIENCE_MS, &partitions, &error) != FATE_OK) {
+		doctor_say_error(doctor, FINDING_WRONG, "topics", NULL, &error);
+		return false;
+	}
+	if (partitions == 0) {
+		doctor_say(doctor, FINDING_WRONG, "topics", "run `fermata topics create`, or correct topics.*",
+		           "topic %s does not exist", plan->name);
+		return false;
+	}
+	doctor_say(doctor, FINDING_OK, "topics", NULL, "%s has %" PRId32 " partitions", plan->name, partitions);
+	if (topic_plan_look(doctor->cli->config, plan, &error) == FATE_OK)
+		return true;
+	doctor_say_error(doctor, FINDING_WARNING, "topics", NULL, &error);
+	return false;
+}
+
+static void look_at_topics(struct doctor *doctor, struct reader *reader, struct arena *arena)
+{
+	struct error error = { .fate = FATE_OK };
+	struct topic_plan *plans;
+	size_t len;
+	bool *looked = NULL;
+
+	if (topic_plans_make(doctor->cli->config, arena, &plans, &len, &error) == FATE_OK)
+		looked = arena_array(arena, len, sizeof(*looked));
+	if (looked == NULL) {
+		doctor_say_error(doctor, FINDING_WRONG, "topics", NULL, &error);
+		return;
+	}
+	for (size_t i = 0; i < len; i++)
+		looked[i] = look_at_topic(doctor, reader, &plans[i]);
+	for (size_t i = 0; i < len; i++)
+		if (looked[i])
+			topic_plan_judge(doctor->cli->config, plans, len, i, say_warning, doctor);
+}
+
+/* ---- transactions ---- */
+
+/* A producer of its own id: what a relay does first, and nothing else. */
+static enum fate try_transactions(struct doctor *doctor, const char *id, struct error *error)
+{
+	struct property properties[PROPERTIES_MAX];
+	struct producer_settings settings = { .client_id = "fermata-doctor",
+		                                  .transactional_id = id,
+		                                  .delivery_timeout_ms = TRANSACTION_MS / 2 };
+	struct producer *producer = NULL;
+	size_t len;
+	const struct property *given = config_kafka(doctor->cli->config, KAFKA_PRODUCER, &len);
+	enum fate fate;
+
+	for (size_t i = 0; i < len && i + 1 < PROPERTIES_MAX; i++)
+		properties[settings.properties_len++] = given[i];
+	/* init_transactions waits twice as long. */
+	properties[settings.properties_len++] = (struct property){ "transaction.timeout.ms", "10000" };
+	settings.properties = properties;
+	fate = producer_open(&producer, &settings, error);
+	if (fate == FATE_OK)
+		fate = producer_init_transactions(producer, TRANSACTION_MS, error);
+	producer_close(producer);
+	return fate;
+}
+
+static void check_transactions(struct doctor *doctor)
+{
+	struct error error = { .fate = FATE_OK };
+	char id[256];
+
+	snprintf(id, sizeof(id), "%s.doctor", config_text(doctor->cli->config, PARAM_WORKER_GROUP));
+	if (try_transactions(doctor, id, &error) == FATE_OK)
+		doctor_say(doctor, FINDING_OK, "transactions", NULL, "are possible, transactional.id %s", id);
+	else
+		doctor_say_error(
+			doctor, FINDING_WRONG, "transactions",
+			"see transaction.state.log.replication.factor and .min.isr of the brokers, and the ACLs of "
+			"transactional ids",
+			&error);
+}
+
+/* ---- Kafka ---- */
+
+void doctor_kafka(struct doctor *doctor)
+{
+	struct error error = { .fate = FATE_OK };
+	struct arena *arena = arena_new(ARENA_BYTES);
+	struct reader *reader = NULL;
+	char cluster[64];
+	enum fate fate = connect_reader(doctor->cli, true, &reader, &error);
+
+	if (fate == FATE_OK)
+		fate = reader_cluster_id(reader, KAFKA_PATIENCE_MS, cluster, sizeof(cluster), &error);
+	if (fate != FATE_OK || arena == NULL) {
+		(void)!kafka_away(doctor->cli, &error);
+		doctor_say_error(doctor, FINDING_WRONG, "Kafka", "start it, or correct kafka.bootstrap.servers",
+		                 &error);
+		doctor_say(doctor, FINDING_SKIPPED, "topics", NULL, "Kafka cannot be asked");
+	} else {
+		doctor_say(doctor, FINDING_OK, "Kafka", NULL, "can be reached, cluster %s", cluster);
+		look_at_topics(doctor, reader, arena);
+		check_transactions(doctor);
+	}
+	reader_close(reader, 2000);
+	arena_free(arena);
+}

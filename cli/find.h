@@ -1,0 +1,28 @@
+/* find.h - what somebody means who gives an ID: a checkpoint, or the gates of a session. */
+#ifndef FERMATA_CLI_FIND_H
+#define FERMATA_CLI_FIND_H
+
+#include "store/store.h"
+
+#define FIND_MAX 10000 /* gates of one session that are looked at */
+
+struct found {
+	struct checkpoint **rows; /* whole copies in the arena, oldest first */
+	size_t len;
+	bool by_checkpoint; /* the ID was that of a checkpoint */
+};
+
+/*
+ * A checkpoint_id (36 characters, either case), else a session_id; a session may well be named by a UUID.
+ * Nothing found is OK with len 0. open_only counts for sessions only.
+ */
+FM_MUSTCHECK enum fate find_checkpoints(struct store *store, const char *id, bool open_only,
+                                        struct arena *arena, struct found *ret_found, struct error *error);
+
+/* Says on stderr that nothing is stored under the ID; returns the exit code. */
+int find_say_unknown(const char *id);
+
+/* A copy of the row that lives as long as the arena; NULL when there is no memory. */
+struct checkpoint *checkpoint_copy(const struct checkpoint *checkpoint, struct arena *arena);
+
+#endif

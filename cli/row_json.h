@@ -1,0 +1,20 @@
+/* row_json.h - rows of the database as JSON: field names as in the records. */
+#ifndef FERMATA_CLI_ROW_JSON_H
+#define FERMATA_CLI_ROW_JSON_H
+
+#include "core/policy.h"
+#include "schemas/json.h"
+
+/* The fields of a checkpoint into a line that is begun; those of the suspend event are null until it came. */
+void row_json_checkpoint(struct json_line *line, const struct checkpoint *row);
+/* A decision, its outcome and the outcome's reason; the person's own reason is "stated_reason". Appends one
+ * object without a newline. */
+FM_MUSTCHECK enum fate row_json_decision(const struct decision *decision, struct buffer *out,
+                                         struct error *error);
+/* The same for all of them, as an array. */
+FM_MUSTCHECK enum fate row_json_decisions(struct decision *const *decisions, size_t len, struct buffer *out,
+                                          struct error *error);
+/* Ends a line, adds a newline and writes it to stdout. Frees line. */
+FM_MUSTCHECK enum fate json_line_write(struct json_line *line, struct error *error);
+
+#endif
