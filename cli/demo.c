@@ -134,7 +134,7 @@ static int take_options(struct options *options, int argc, char **argv, const ch
 static void show_line(void *context, const char *line)
 {
 	(void)context;
-	say_output(line);
+	say_output(line, false);
 }
 
 /* Why it failed, and the end of the log that may tell more. */

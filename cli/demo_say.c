@@ -88,17 +88,50 @@ void say_command(const char *command)
 	done();
 }
 
-void say_output(const char *line)
+static void put_output(struct view line, const char *mark)
 {
 	struct buffer out;
 
-	clear_busy();
 	buffer_init(&out, 65536);
-	buffer_printf(&out, "%*s%s|%s ", INDENT, "", colour_on(COLOUR_DIM), colour_off(COLOUR_DIM));
-	put_clean(&out, view_of(line));
+	buffer_printf(&out, "%*s%s%s%s ", INDENT, "", colour_on(COLOUR_DIM), mark, colour_off(COLOUR_DIM));
+	put_clean(&out, line);
 	buffer_append_byte(&out, '\n');
 	screen_write(&out);
 	buffer_done(&out);
+}
+
+/* How much of the line fits, to the end of a word if that can be. */
+static size_t fitting(struct view line, size_t columns)
+{
+	size_t len = text_cut(line, columns);
+	size_t word = len;
+
+	if (len == line.len)
+		return len;
+	while (word > len / 2 && line.data[word] != ' ')
+		word--;
+	return line.data[word] == ' ' ? word : len;
+}
+
+void say_output(const char *text, bool is_row)
+{
+	struct view line = view_of(text);
+	size_t width = screen_width();
+	const char *mark = "|";
+
+	clear_busy();
+	while (width > INDENT + 20) {
+		size_t len = fitting(line, width - INDENT - 2);
+		if (len == 0 || len == line.len || is_row)
+			break;
+		put_output((struct view){ line.data, len }, mark);
+		len += line.data[len] == ' ';
+		line = (struct view){ line.data + len, line.len - len };
+		mark = ":";
+	}
+	if (width > INDENT + 20)
+		line.len = text_cut(line, width - INDENT - 2);
+	put_output(line, mark);
 	done();
 }
 

@@ -17,9 +17,10 @@ void say_step(int number, const char *title, int64_t took_ms);
 void say_failed_step(int number, const char *title, int64_t took_ms);
 /* Lines that belong to the step. */
 void say_lines(const char *lines);
-/* A command that was run, as it would be typed, and then its output. */
+/* A command that was run, as it would be typed, and then its output, line by line. On a terminal lines are
+ * broken to fit; the rows of a table (is_row) are cut. */
 void say_command(const char *command);
-void say_output(const char *line);
+void say_output(const char *text, bool is_row);
 /* A pause of the story. */
 void say_pause(const char *text);
 /* The last word. good: in green. */

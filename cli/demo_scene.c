@@ -59,7 +59,7 @@ void scene_play(const struct scene *scene)
 		if (at[0] == ENTRY_COMMAND)
 			say_command(at + 1);
 		else if (at[0] == ENTRY_OUTPUT)
-			say_output(at + 1);
+			say_output(at + 1, scene->is_table);
 		else
 			say_lines(at + 1);
 	}

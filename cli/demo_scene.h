@@ -11,6 +11,7 @@ struct scene {
 	struct world *world;
 	char title[128];
 	char last[256]; /* the last line that a program printed */
+	bool is_table;  /* what is printed are rows */
 	struct buffer script;
 };
 

@@ -144,14 +144,12 @@ static enum fate judge(const struct search *search, struct error *error)
 
 static void tell(struct scene *scene, const struct search *search, size_t entries)
 {
-	scene_lines(scene, "After a CHECKPOINT, %zu files (%" PRIu64 " MB) of %s were searched for",
-	            search->files, search->bytes / 1000000, scene->world->postgres.data);
-	scene_lines(scene, "the texts of the %zu entries of the history, every %d words in a row of them, and",
-	            entries, RUN_WORDS);
 	scene_lines(scene,
-	            "the variables: %zu texts, and none was found. (The title of the gate, which stands in",
-	            search->len - 1);
-	scene_lines(scene, "clear for those who decide, was found %zu times: the search does find things.)",
+	            "After a CHECKPOINT all %zu files of the database (%" PRIu64 " MB) were searched for the\n"
+	            "texts of the %zu entries of its history, every %d words in a row of them, and its\n"
+	            "variables: %zu texts, none found. (The title of the gate, which stands in clear\n"
+	            "for those who decide, was found %zu times: the search does find things.)",
+	            search->files, search->bytes / 1000000, entries, RUN_WORDS, search->len - 1,
 	            search->needles[search->len - 1].found);
 }
 

@@ -62,7 +62,7 @@ static enum fate plan(struct scene *scene, struct error *error)
 {
 	struct process process;
 
-	scene_title(scene, "An agent plans, asks for a schema migration, suspends and exits");
+	scene_title(scene, "An agent plans, asks for a schema migration, suspends, exits");
 	enum fate fate = run_agent(scene, "plan", &process, error);
 	if (fate == FATE_OK)
 		scene_lines(scene, "Process %d ended with exit code 0. It is gone, and its memory with it.",
@@ -75,7 +75,8 @@ static enum fate wait_for_review(struct scene *scene, struct error *error)
 	static const char *const words[] = { "pending", NULL };
 	struct process process;
 
-	scene_title(scene, "What is left of it: one checkpoint in PostgreSQL, waiting for a human");
+	scene->is_table = true;
+	scene_title(scene, "What is left: one checkpoint in PostgreSQL, waiting for a human");
 	enum fate fate = await_state(scene->world, "PENDING", error);
 	return fate == FATE_OK ? scene_run(scene, "fermata", words, 0, &process, error) : fate;
 }
@@ -102,7 +103,7 @@ static enum fate wait_for_resume(struct scene *scene, struct error *error)
 	static const char *const words[] = { "history", SESSION, NULL };
 	struct process process;
 
-	scene_title(scene, "The worker opens the checkpoint and re-enqueues the session, once");
+	scene_title(scene, "The worker opens the checkpoint and re-enqueues the session");
 	enum fate fate = await_state(scene->world, "RESUMED", error);
 	return fate == FATE_OK ? scene_run(scene, "fermata", words, 0, &process, error) : fate;
 }

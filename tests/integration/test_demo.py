@@ -97,7 +97,7 @@ def assert_told(code, output):
     assert "\033" not in output, "a log has no colours"
     told = output.index("The story of SESSION-808")
     resumed = output.index("$ fermata approve SESSION-808")
-    assert "none was found" in output[told:resumed]
+    assert "none found" in output[told:resumed]
     assert "exit code 0. It is gone" in output[told:resumed]
     for word in MEMORY:
         assert word in output[resumed:], output
