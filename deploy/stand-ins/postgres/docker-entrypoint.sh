@@ -11,7 +11,7 @@ password=${POSTGRES_PASSWORD:-}
 if [[ ! -s $PGDATA/PG_VERSION ]]; then
 	[[ -n $password ]] || { echo "POSTGRES_PASSWORD or POSTGRES_PASSWORD_FILE must be set" >&2 && exit 1; }
 	# shellcheck disable=SC2086  # several words, as in the image
-	initdb --username="$user" --pwfile=<(printf '%s\n' "$password") ${POSTGRES_INITDB_ARGS:-}
+	initdb --encoding=UTF8 --locale=C.UTF-8 --username="$user" --pwfile=<(printf '%s\n' "$password") ${POSTGRES_INITDB_ARGS:-}
 	printf 'host all all all scram-sha-256\n' >>"$PGDATA/pg_hba.conf"
 	# As there: set up over the socket only, so that nobody connects too early.
 	pg_ctl -w -s -o "-c listen_addresses='' -c unix_socket_directories=/var/run/postgresql" start
