@@ -94,6 +94,17 @@ FM_MUSTCHECK enum fate reader_offset_at_time(struct reader *reader, const char *
 /* Tells the group's coordinator where we are; only for lag dashboards, fire and forget. */
 void reader_report_positions(struct reader *reader, const struct partition_at *parts, size_t len);
 
+/*
+ * For those whose positions are in Kafka (the executor's library; nobody else's are).
+ * reader_committed puts the group's committed offsets into parts[i].offset, READER_BEGINNING where there is
+ * none. reader_commit returns once the coordinator has taken it; RETRY with ERR_STALE when we are no member of
+ * this generation any more: somebody else has the partition.
+ */
+FM_MUSTCHECK enum fate reader_committed(struct reader *reader, struct partition_at *parts, size_t len,
+                                        int timeout_ms, struct error *error);
+FM_MUSTCHECK enum fate reader_commit(struct reader *reader, const struct partition_at *part, int timeout_ms,
+                                     struct error *error);
+
 /* The headers of a record, copied into the arena. Malformed headers are none. */
 FM_MUSTCHECK enum fate record_headers(const struct record *record, struct arena *arena,
                                       struct header **ret_headers, size_t *ret_len, struct error *error);
