@@ -11,7 +11,7 @@ RUN scripts/install-missing build
 COPY . .
 RUN cmake -S . -B /build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
 	&& cmake --build /build -j "$(nproc)" \
-	&& install -D -s -t /out /build/bin/fermata*
+	&& find /build/bin -regex ".*/fermata\(-worker\|-bridge\)?" -exec install -D -s -t /out {} +
 
 FROM debian:12
 COPY scripts/install-missing scripts/packages /usr/local/lib/fermata/
