@@ -13,24 +13,25 @@
 	" AND (NOT $4::boolean OR c.state = 'PENDING' OR (c.state = 'QUARANTINED' AND c.verdict IS NULL))"
 
 #define PAGE_BEGIN "SELECT " CHECKPOINT_COLUMNS " FROM fermata.checkpoint c WHERE "
-#define PAGE_END   " ORDER BY c.suspended_at, c.checkpoint_id LIMIT $5::integer"
+#define PAGE_END   " ORDER BY c.suspended_at, uuid_send(c.checkpoint_id) LIMIT $5::integer"
 
 /* Rows whose suspend event is known, from (suspended_at, checkpoint_id) on. */
 static const struct statement page_by_time = {
 	"listing checkpoints",
-	PAGE_BEGIN "(c.suspended_at, c.checkpoint_id) >= ($6::bigint, $7::uuid)" WISHES PAGE_END,
+	PAGE_BEGIN
+	"(c.suspended_at, uuid_send(c.checkpoint_id)) >= ($6::bigint, uuid_send($7::uuid))" WISHES PAGE_END,
 };
 
 static const struct statement page_by_session = {
 	"listing checkpoints of a session",
-	PAGE_BEGIN
-	"(c.suspended_at, c.checkpoint_id) >= ($6::bigint, $7::uuid) AND c.session_id = $8::text" WISHES PAGE_END,
+	PAGE_BEGIN "(c.suspended_at, uuid_send(c.checkpoint_id)) >= ($6::bigint, uuid_send($7::uuid)) AND "
+	           "c.session_id = $8::text" WISHES PAGE_END,
 };
 
 /* Rows whose suspend event is not known have no time: they come last, by id. */
 static const struct statement page_without_time = {
 	"listing checkpoints without a suspend event",
-	PAGE_BEGIN "c.suspended_at IS NULL AND c.checkpoint_id >= $6::uuid" WISHES PAGE_END,
+	PAGE_BEGIN "c.suspended_at IS NULL AND uuid_send(c.checkpoint_id) >= uuid_send($6::uuid)" WISHES PAGE_END,
 };
 
 static const struct statement one_checkpoint = {
@@ -47,7 +48,7 @@ static const struct statement select_decisions = {
 static const struct statement select_payload = {
 	"reading a payload",
 	"SELECT p.body FROM fermata.checkpoint c"
-	" JOIN fermata.payload p ON p.checkpoint_id = c.checkpoint_id AND p.day = c.payload_day"
+	" JOIN fermata.payload p ON p.checkpoint_id = ANY (ARRAY[c.checkpoint_id]) AND p.day = c.payload_day"
 	" WHERE c.checkpoint_id = $1::uuid",
 };
 

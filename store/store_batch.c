@@ -37,11 +37,11 @@ static const struct statement lock_checkpoints = {
 	" SELECT unnest($1::uuid[]) AS id"
 	" UNION"
 	" SELECT o.checkpoint_id FROM unnest($2::text[], $3::text[], $4::text[]) l (session_id, tenant, gate_id)"
-	" JOIN fermata.checkpoint o ON o.session_id = l.session_id AND o.tenant = l.tenant AND o.gate_id = "
-	"l.gate_id"
+	" JOIN fermata.checkpoint o ON o.session_id = ANY (ARRAY[l.session_id])"
+	" AND o.tenant = l.tenant AND o.gate_id = l.gate_id"
 	" WHERE o.state = 'PENDING' OR (o.state = 'QUARANTINED' AND o.verdict IS NULL)"
-	") wanted JOIN fermata.checkpoint c ON c.checkpoint_id = wanted.id"
-	" ORDER BY c.checkpoint_id FOR UPDATE OF c",
+	") wanted JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[wanted.id])"
+	" ORDER BY wanted.id FOR UPDATE OF c",
 };
 
 static const struct statement select_highest = {

@@ -62,7 +62,7 @@ static const struct statement update_checkpoints = {
 	" $7::text[], $8::bigint[], $9::bigint[], $10::bigint[], $11::text[])"
 	" u (id, state, published, held, from_ledger, approvals, verdict, decided_at, version, changed_at, "
 	"reason)"
-	" WHERE c.checkpoint_id = u.id",
+	" WHERE c.checkpoint_id = ANY (ARRAY[u.id])",
 };
 
 /* seq is given after the sort. */
@@ -86,7 +86,8 @@ static const struct statement insert_decisions = {
 static const struct statement update_decisions = {
 	"updating decisions",
 	"UPDATE fermata.decision d SET outcome = u.outcome::fermata.outcome, reason = u.reason"
-	" FROM unnest($1::uuid[], $2::text[], $3::text[]) u (id, outcome, reason) WHERE d.decision_id = u.id",
+	" FROM unnest($1::uuid[], $2::text[], $3::text[]) u (id, outcome, reason) WHERE d.decision_id = ANY "
+	"(ARRAY[u.id])",
 };
 
 static const struct statement insert_outbox = {

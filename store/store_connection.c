@@ -24,9 +24,12 @@ struct store {
 
 /*
  * $1: only for this transaction, which is what can be had behind a pooler.
- * The times end what holds locks and does not go on. Scans, hashes and merges are off because every statement
- * here is written to go by an index, and a plan that was made while the tables were small, or before they were
- * ever analysed, is kept for the life of the connection.
+ * The times end what holds locks and does not go on.
+ * A plan that was made while the tables were empty is kept for the life of the connection, so none may hang on
+ * their size: scans, hashes and merges are off, for every statement is written to go by an index, and joins say
+ * `key = ANY (ARRAY[other.key])`, which can only be carried out by looking key up in its index for each of the
+ * other rows. (With `key = other.key` and tables that were analysed while they were empty, PostgreSQL 15 read the
+ * whole table in the order of its index instead, for every batch ever after.)
  */
 static const struct statement session_settings = {
 	"session settings",

@@ -87,14 +87,15 @@ static const struct statement delete_unclaimed = {
 static const struct statement lock_resumed = {
 	"locking what was published",
 	"SELECT c.checkpoint_id FROM unnest($1::uuid[]) u (id)"
-	" JOIN fermata.checkpoint c ON c.checkpoint_id = u.id ORDER BY c.checkpoint_id FOR UPDATE OF c",
+	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[u.id]) ORDER BY u.id FOR UPDATE OF c",
 };
 
 static const struct statement mark_resumed = {
 	"marking what was published",
 	"UPDATE fermata.checkpoint c SET state = 'RESUMED', published = true,"
 	" version = greatest(c.version, u.version), changed_at = $3::bigint"
-	" FROM unnest($1::uuid[], $2::bigint[]) u (id, version) WHERE c.checkpoint_id = u.id AND c.state <> "
+	" FROM unnest($1::uuid[], $2::bigint[]) u (id, version) WHERE c.checkpoint_id = ANY (ARRAY[u.id]) AND "
+	"c.state <> "
 	"'RESUMED'",
 };
 
@@ -103,9 +104,9 @@ static const struct statement delete_gates = {
 	"taking out gate events",
 	"WITH sent AS MATERIALIZED ("
 	"SELECT g.checkpoint_id FROM unnest($1::uuid[], $2::bigint[]) u (id, version)"
-	" JOIN fermata.gate_outbox g ON g.checkpoint_id = u.id WHERE g.version <= u.version"
-	" ORDER BY g.checkpoint_id FOR UPDATE OF g"
-	") DELETE FROM fermata.gate_outbox g USING sent WHERE g.checkpoint_id = sent.checkpoint_id",
+	" JOIN fermata.gate_outbox g ON g.checkpoint_id = ANY (ARRAY[u.id])"
+	" WHERE g.version <= u.version ORDER BY u.id FOR UPDATE OF g"
+	") DELETE FROM fermata.gate_outbox WHERE checkpoint_id = ANY (ARRAY(SELECT checkpoint_id FROM sent))",
 };
 
 /* ---- set aside ---- */

@@ -13,11 +13,13 @@ static const struct statement claim_expiry = {
 	" WHERE expires_at < $1::bigint AND (sent_at IS NULL OR sent_at < $2::bigint)"
 	" ORDER BY expires_at LIMIT $4::integer FOR UPDATE SKIP LOCKED"
 	"), claimed AS ("
-	"UPDATE fermata.expiry e SET sent_at = $3::bigint FROM due WHERE e.checkpoint_id = due.checkpoint_id"
+	"UPDATE fermata.expiry e SET sent_at = $3::bigint FROM due"
+	" WHERE e.checkpoint_id = ANY (ARRAY[due.checkpoint_id])"
 	" RETURNING e.checkpoint_id, e.expires_at"
 	") SELECT x.checkpoint_id, x.expires_at, (SELECT count(*) FROM fermata.decision d"
 	" WHERE d.checkpoint_id = x.checkpoint_id AND d.decision = 'EXPIRE' AND d.outcome = 'refused')::integer,"
-	" c.session_id, c.digest FROM claimed x JOIN fermata.checkpoint c ON c.checkpoint_id = x.checkpoint_id"
+	" c.session_id, c.digest FROM claimed x"
+	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[x.checkpoint_id])"
 	" WHERE c.filled ORDER BY x.expires_at, x.checkpoint_id",
 };
 
@@ -100,8 +102,8 @@ enum fate store_expiry_next(struct store *store, int64_t *ret_expires_at, struct
 /* What intake has locked is about to be claimed. */
 static const struct statement lock_unclaimed = {
 	"locking what was never claimed",
-	"SELECT c.checkpoint_id FROM fermata.unclaimed w JOIN fermata.checkpoint c ON c.checkpoint_id = "
-	"w.checkpoint_id"
+	"SELECT c.checkpoint_id FROM fermata.unclaimed w"
+	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[w.checkpoint_id])"
 	" WHERE w.since < $1::bigint AND c.state = 'UNCLAIMED' ORDER BY w.checkpoint_id LIMIT $2::integer"
 	" FOR UPDATE OF c SKIP LOCKED",
 };

@@ -23,7 +23,7 @@ static const struct statement select_outbox = {
 	"SELECT o.seq, coalesce(c.sealed_len, 0)::bigint + coalesce((SELECT sum(octet_length(d.edits_body))"
 	" FROM fermata.decision d WHERE d.checkpoint_id = c.checkpoint_id AND d.outcome = 'counted'), 0)::bigint,"
 	" " CHECKPOINT_COLUMNS " FROM fermata.outbox o"
-	" JOIN fermata.checkpoint c ON c.checkpoint_id = o.checkpoint_id"
+	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[o.checkpoint_id])"
 	" WHERE o.topic = $1::text AND o.partition = $2::integer AND c.state = 'DECIDED'"
 	" AND o.checkpoint_id <> ALL ($3::uuid[]) ORDER BY o.seq LIMIT $4::integer",
 };
@@ -31,7 +31,7 @@ static const struct statement select_outbox = {
 static const struct statement select_gates = {
 	"reading the outbox of gate events",
 	"SELECT g.version, coalesce(c.sealed_len, 0)::bigint, " CHECKPOINT_COLUMNS " FROM fermata.gate_outbox g"
-	" JOIN fermata.checkpoint c ON c.checkpoint_id = g.checkpoint_id"
+	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[g.checkpoint_id])"
 	" WHERE g.topic = $1::text AND g.partition = $2::integer AND c.filled"
 	" AND g.checkpoint_id <> ALL ($3::uuid[]) LIMIT $4::integer",
 };
@@ -39,15 +39,16 @@ static const struct statement select_gates = {
 static const struct statement select_counted = {
 	"reading the decisions that counted",
 	"SELECT u.n, " DECISION_COLUMNS ", d.edits_body"
-	" FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n) JOIN fermata.decision d ON d.checkpoint_id = u.id"
+	" FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n)"
+	" JOIN fermata.decision d ON d.checkpoint_id = ANY (ARRAY[u.id])"
 	" WHERE d.outcome = 'counted' ORDER BY u.n, d.seq",
 };
 
 static const struct statement select_payloads = {
 	"reading payloads",
 	"SELECT u.n, p.body FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n)"
-	" JOIN fermata.checkpoint c ON c.checkpoint_id = u.id"
-	" JOIN fermata.payload p ON p.checkpoint_id = c.checkpoint_id AND p.day = c.payload_day",
+	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[u.id])"
+	" JOIN fermata.payload p ON p.checkpoint_id = ANY (ARRAY[c.checkpoint_id]) AND p.day = c.payload_day",
 };
 
 static const struct statement count_outbox = {
