@@ -12,7 +12,7 @@
 
 #define ANSWER_MAX ((size_t)16 << 20)
 #define RUN_WORDS  4
-#define WORD_MIN   6 /* bytes of a variable's text; a shorter one may be there by chance */
+#define NAME_MIN   6 /* bytes of a variable's name or text; a shorter one may be there by chance */
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
@@ -73,17 +73,18 @@ static struct view text_of(const json_t *value)
 	return (struct view){ (const uint8_t *)json_string_value(value), json_string_length(value) };
 }
 
+static void add_text(struct search *search, const json_t *value)
+{
+	search_add(search, text_of(value));
+	search_add_runs(search, text_of(value), RUN_WORDS);
+}
+
 static void add_history(struct search *search, const json_t *history)
 {
 	size_t i;
 	const json_t *entry;
 
-	json_array_foreach(history, i, entry)
-	{
-		struct view content = text_of(json_object_get(entry, "content"));
-		search_add(search, content);
-		search_add_runs(search, content, RUN_WORDS);
-	}
+	json_array_foreach(history, i, entry) add_text(search, json_object_get(entry, "content"));
 }
 
 static void add_variables(struct search *search, json_t *config)
@@ -93,33 +94,41 @@ static void add_variables(struct search *search, json_t *config)
 
 	json_object_foreach(config, key, value)
 	{
-		if (text_of(value).len >= WORD_MIN)
+		if (strlen(key) >= NAME_MIN)
+			search_add(search, view_of(key));
+		if (text_of(value).len >= NAME_MIN)
 			search_add(search, text_of(value));
 	}
 }
 
-/* What stands in clear, in the title, is found and may be. */
-static void drop_clear(struct search *search, struct view title)
+/* What stands in clear beside it, as who asked does, is found and may be. clear: the row as JSON. */
+static void drop_clear(struct search *search, const char *clear)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < search->len; i++) {
 		struct view text = search->needles[i].text;
-		if (title.len == 0 || memmem(title.data, title.len, text.data, text.len) == NULL)
+		if (memmem(clear, strlen(clear), text.data, text.len) == NULL)
 			search->needles[kept++] = search->needles[i];
 	}
 	search->len = kept;
 }
 
-/* The title goes last, so that the others are needles[0 .. len - 2]. */
-static enum fate fill_search(struct search *search, json_t *object, struct error *error)
+/* The title goes last, so that the others are needles[0 .. len - 2]. row: what stands in clear. */
+static enum fate fill_search(struct search *search, const json_t *row, const json_t *suspend,
+                             struct error *error)
 {
-	json_t *suspend = json_object_get(object, "suspend");
-	struct view title = text_of(json_object_get(json_object_get(suspend, "gate"), "title"));
+	const json_t *gate = json_object_get(suspend, "gate");
+	struct view title = text_of(json_object_get(gate, "title"));
+	char *clear = json_dumps(row, 0);
 
+	if (clear == NULL)
+		return error_set(error, FATE_FATAL, ERR_MEMORY, "out of memory");
 	add_history(search, json_object_get(suspend, "history"));
 	add_variables(search, json_object_get(suspend, "config"));
-	drop_clear(search, title);
+	add_text(search, json_object_get(json_object_get(gate, "action"), "summary"));
+	drop_clear(search, clear);
+	free(clear);
 	if (search->len == 0 || search->len == NEEDLES_MAX || title.len == 0)
 		return error_set(error, FATE_FATAL, ERR_BUG,
 		                 "fermata show --state --json shows no history or no title");
@@ -146,17 +155,17 @@ static void tell(struct scene *scene, const struct search *search, size_t entrie
 {
 	scene_lines(scene,
 	            "After a CHECKPOINT all %zu files of the database (%" PRIu64 " MB) were searched for the\n"
-	            "texts of the %zu entries of its history, every %d words in a row of them, and its\n"
-	            "variables: %zu texts, none found. (The title of the gate, which stands in clear\n"
-	            "for those who decide, was found %zu times: the search does find things.)",
+	            "%zu entries of its history, every %d words in a row of them, its variables and what\n"
+	            "it proposes: %zu texts, none found. (The title of the gate, which stands in clear for\n"
+	            "those who decide, was found %zu times: the search does find things.)",
 	            search->files, search->bytes / 1000000, entries, RUN_WORDS, search->len - 1,
 	            search->needles[search->len - 1].found);
 }
 
-static enum fate search_database(struct scene *scene, json_t *object, struct search *search,
-                                 struct error *error)
+static enum fate search_database(struct scene *scene, const json_t *row, const json_t *suspend,
+                                 struct search *search, struct error *error)
 {
-	enum fate fate = fill_search(search, object, error);
+	enum fate fate = fill_search(search, row, suspend, error);
 
 	if (fate == FATE_OK)
 		fate = postgres_checkpoint(&scene->world->postgres, error);
@@ -165,25 +174,37 @@ static enum fate search_database(struct scene *scene, json_t *object, struct sea
 	if (fate == FATE_OK)
 		fate = judge(search, error);
 	if (fate == FATE_OK)
-		tell(scene, search, json_array_size(json_object_get(json_object_get(object, "suspend"), "history")));
+		tell(scene, search, json_array_size(json_object_get(suspend, "history")));
+	return fate;
+}
+
+/* Takes the opened state out of the answer, so that the row is left, which stands in clear. */
+static enum fate look(struct scene *scene, json_t *row, struct error *error)
+{
+	struct search *search = calloc(1, sizeof(*search));
+	json_t *suspend = json_incref(json_object_get(row, "suspend"));
+	enum fate fate;
+
+	(void)json_object_del(row, "suspend");
+	if (search == NULL)
+		fate = error_set(error, FATE_FATAL, ERR_MEMORY, "out of memory");
+	else
+		fate = search_database(scene, row, suspend, search, error);
+	json_decref(suspend);
+	free(search);
 	return fate;
 }
 
 enum fate sealed_look(struct scene *scene, const char *session, struct error *error)
 {
-	json_t *object;
-	enum fate fate = ask(scene->world, session, true, &object, error);
+	json_t *row;
+	enum fate fate = ask(scene->world, session, true, &row, error);
 
 	if (fate != FATE_OK)
 		return fate;
-	struct search *search = calloc(1, sizeof(*search));
-	if (object == NULL)
-		fate = error_set(error, FATE_FATAL, ERR_BUG, "%s is unknown all of a sudden", session);
-	else if (search == NULL)
-		fate = error_set(error, FATE_FATAL, ERR_MEMORY, "out of memory");
-	else
-		fate = search_database(scene, object, search, error);
-	free(search);
-	json_decref(object);
+	if (row == NULL)
+		return error_set(error, FATE_FATAL, ERR_BUG, "%s is unknown all of a sudden", session);
+	fate = look(scene, row, error);
+	json_decref(row);
 	return fate;
 }

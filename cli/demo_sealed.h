@@ -12,7 +12,7 @@ FM_MUSTCHECK enum fate sealed_state(struct world *world, const char *session, ch
 /*
  * Opens the checkpoint with the key (`fermata show --state --json`), has PostgreSQL write all that it has in
  * memory, and looks for the texts of the history, for every run of four words of them and for the variables in
- * all files of the database. That the search can find something is shown with the gate's title, which stands in
+ * all files of the database, and for the summary of the action. That the search can find something is shown with the gate's title, which stands in
  * clear. FATAL with ERR_BUG: something was found, or the title was not.
  */
 FM_MUSTCHECK enum fate sealed_look(struct scene *scene, const char *session, struct error *error);

@@ -1,6 +1,8 @@
 #include "cli/dev_broker.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ANSWER_MS  15000
@@ -124,45 +126,106 @@ static enum fate put_property(struct buffer *out, const char *root, const char *
 	return files_write(path, 0600, view_of(property->value), error);
 }
 
-static enum fate put_side(struct buffer *out, const struct config *config, const char *root,
-                          enum kafka_side side, struct error *error)
+/* The mock cluster wakes no waiting fetch, and lets a member in only when most of its session has passed. */
+static const struct property mock_properties[] = {
+	{ "fetch.wait.max.ms", "10" },
+	{ "session.timeout.ms", "4000" },
+	{ "heartbeat.interval.ms", "500" },
+	{ "log_level", "3" }, /* it warns of each request that the mock is too old for */
+};
+
+static const char *const prefixes[KAFKA_SIDE_COUNT] = {
+	[KAFKA_CONSUMER] = "consumer.", [KAFKA_PRODUCER] = "producer.", [KAFKA_ADMIN] = ""
+};
+
+/* What clients of the broker need besides its address. */
+static const struct property *properties_of(const struct broker *broker, enum kafka_side side,
+                                            size_t *ret_len)
 {
-	static const char *const prefixes[KAFKA_SIDE_COUNT] = {
-		[KAFKA_CONSUMER] = "consumer.", [KAFKA_PRODUCER] = "producer.", [KAFKA_ADMIN] = ""
-	};
-	size_t len;
-	const struct property *properties = config_kafka(config, side, &len);
+	*ret_len = 0;
+	if (broker->kind == BROKER_YOURS)
+		return config_kafka(broker->config, side, ret_len);
+	if (broker->kind == BROKER_MOCK && side == KAFKA_CONSUMER)
+		*ret_len = sizeof(mock_properties) / sizeof(mock_properties[0]);
+	return mock_properties;
+}
+
+/* Calls take with each of them, and the prefix of its side. */
+static enum fate each_property(const struct broker *broker,
+                               enum fate (*take)(void *context, const char *prefix,
+                                                 const struct property *property, struct error *error),
+                               void *context, struct error *error)
+{
 	enum fate fate = FATE_OK;
 
-	for (size_t i = 0; i < len && fate == FATE_OK; i++) {
-		if (strcmp(properties[i].name, "bootstrap.servers") != 0)
-			fate = put_property(out, root, prefixes[side], &properties[i], error);
+	for (int side = 0; side < KAFKA_SIDE_COUNT; side++) {
+		size_t len;
+		const struct property *properties = properties_of(broker, (enum kafka_side)side, &len);
+		for (size_t i = 0; i < len && fate == FATE_OK; i++) {
+			if (strcmp(properties[i].name, "bootstrap.servers") != 0)
+				fate = take(context, prefixes[side], &properties[i], error);
+		}
 	}
 	return fate;
 }
 
-/* The mock cluster wakes no waiting fetch, and lets a member in only when most of its session has passed. */
-static const char mock_settings[] = "consumer.fetch.wait.max.ms = 10\n"
-									"consumer.session.timeout.ms = 4000\n"
-									"consumer.heartbeat.interval.ms = 500\n";
+struct file {
+	struct buffer *out;
+	const char *root;
+};
+
+static enum fate to_file(void *context, const char *prefix, const struct property *property,
+                         struct error *error)
+{
+	const struct file *file = context;
+	return put_property(file->out, file->root, prefix, property, error);
+}
 
 enum fate broker_settings(const struct broker *broker, const char *root, struct buffer *out,
                           struct error *error)
 {
-	enum fate fate = FATE_OK;
+	struct file file = { .out = out, .root = root };
 
 	buffer_append_text(out, "[kafka]\n");
 	put_setting(out, "", "bootstrap.servers", broker->bootstrap);
-	if (broker->kind == BROKER_MOCK)
-		buffer_append_text(out, mock_settings);
-	for (int side = 0; side < KAFKA_SIDE_COUNT && broker->kind == BROKER_YOURS && fate == FATE_OK; side++)
-		fate = put_side(out, broker->config, root, (enum kafka_side)side, error);
+	enum fate fate = each_property(broker, to_file, &file, error);
 	buffer_append_text(out, "\n[topics]\n");
 	for (size_t i = 0; i < BROKER_TOPICS; i++)
 		put_setting(out, "", broker_topic_keys[i], broker->topics[i]);
 	buffer_append_text(out, "\n[worker]\n");
 	put_setting(out, "", "group", broker->group);
 	return fate;
+}
+
+/* FERMATA_ and the key in capitals, its dots as underscores. */
+static enum fate set_variable(const char *section, const char *prefix, const char *key, const char *value,
+                              struct error *error)
+{
+	char name[DEV_PATH_MAX];
+
+	if (snprintf(name, sizeof(name), "FERMATA_%s%s%s", section, prefix, key) >= (int)sizeof(name))
+		return error_set(error, FATE_FATAL, ERR_USAGE, "kafka.%s%s: the name is too long", prefix, key);
+	for (char *at = name; *at != '\0'; at++)
+		*at = *at == '.' ? '_' : (char)toupper((unsigned char)*at);
+	if (setenv(name, value, 1) != 0)
+		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the environment");
+	return FATE_OK;
+}
+
+static enum fate to_environment(void *context, const char *prefix, const struct property *property,
+                                struct error *error)
+{
+	(void)context;
+	return set_variable("kafka.", prefix, property->name, property->value, error);
+}
+
+enum fate broker_environment(const struct broker *broker, struct error *error)
+{
+	enum fate fate = set_variable("kafka.", "", "bootstrap.servers", broker->bootstrap, error);
+
+	for (size_t i = 0; i < BROKER_TOPICS && fate == FATE_OK; i++)
+		fate = set_variable("topics.", "", broker_topic_keys[i], broker->topics[i], error);
+	return fate == FATE_OK ? each_property(broker, to_environment, NULL, error) : fate;
 }
 
 /* ---- topics and the end -------------------------------------------------------------------- */

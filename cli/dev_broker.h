@@ -44,6 +44,8 @@ FM_MUSTCHECK enum fate broker_start(struct broker *broker, const char *root, con
  * The user's properties that do not fit on a line go to files in root. FATAL as files_write. */
 FM_MUSTCHECK enum fate broker_settings(const struct broker *broker, const char *root, struct buffer *out,
                                        struct error *error);
+/* Puts the same into our environment, for agents and executors, which have no file of settings. */
+FM_MUSTCHECK enum fate broker_environment(const struct broker *broker, struct error *error);
 /* The mock cluster's topics: it has to be told from inside. */
 FM_MUSTCHECK enum fate broker_create_topics(struct broker *broker, struct error *error);
 /* Stops it; from the user's, what we made is deleted. False: that did not work, and *error says why. */

@@ -185,8 +185,8 @@ static enum fate init_cluster(struct maker *maker, struct error *error)
 
 static void format_dsn(struct postgres *postgres, const char *database, char *ret_dsn, size_t cap)
 {
-	snprintf(ret_dsn, cap, "host=127.0.0.1 port=%d dbname=%s user=" NAME " password=%s", postgres->port,
-	         database, postgres->password);
+	snprintf(ret_dsn, cap, "host=127.0.0.1 port=%d dbname=%s user=" NAME " password=%s sslmode=disable",
+	         postgres->port, database, postgres->password);
 }
 
 static enum fate launch(struct maker *maker, struct error *error)

@@ -216,6 +216,8 @@ static enum fate make_keys(struct world *world, struct error *error)
 
 	if (fate == FATE_OK)
 		fate = write_settings(world, error);
+	if (fate == FATE_OK)
+		fate = broker_environment(&world->broker, error);
 	return fate == FATE_OK ? world_succeed(world, words, error) : fate;
 }
 
