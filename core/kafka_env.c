@@ -43,7 +43,7 @@ static void to_property(const char *variable, size_t len, char name[NAME_MAX_LEN
 		name[i] = variable[i] == '_' ? '.' : (char)tolower((unsigned char)variable[i]);
 	name[len] = '\0';
 	if (!strcmp(name, "log.level"))
-		strcpy(name, "log_level");
+		name[strlen("log")] = '_';
 }
 
 static enum fate read_secret(struct arena *arena, const char *path, const char *name, char **ret_value,

@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "plan"))
 		fate = plan(session, &error);
 	else if (argc > 1 && !strcmp(argv[1], "resume"))
-		fate = resume(session, argc > 3 ? atoi(argv[3]) : 10, &error);
+		fate = resume(session, argc > 3 ? (int)strtol(argv[3], NULL, 10) : 10, &error);
 	if (fate == FATE_OK)
 		return 0;
 	fprintf(stderr, "fermata-example-agent: %s\n", error.message);

@@ -10,6 +10,7 @@ FERMATA_KAFKA_BOOTSTRAP_SERVERS says where Kafka is.
 import argparse
 import getpass
 import io
+import json
 import os
 import pathlib
 import sys
@@ -27,7 +28,10 @@ APPROVALS = os.environ.get("FERMATA_TOPICS_APPROVALS", "fermata.approvals")
 
 
 def schema(name):
-    return avro.schema.parse((SCHEMAS / f"{name}.avsc").read_text())
+    """Without the logical types, so that ids are texts and times are numbers, as Fermata gives them."""
+    plain = json.loads((SCHEMAS / f"{name}.avsc").read_text(),
+                       object_hook=lambda each: {k: v for k, v in each.items() if k != "logicalType"})
+    return avro.schema.parse(json.dumps(plain))
 
 
 def crc64(canonical):
