@@ -473,11 +473,13 @@ static void a_ledger_row_is_filled_and_stays_resumed(void **state)
 	struct uuid ids[] = { id_of('d', 1), id_of('d', 2) };
 
 	from_ledger(w, 1, ids, 2);
+	w->clock += SECOND;
 	BATCH(SUSPEND(1, .quorum = 2, .seq = 3, .expires_at = EXPIRES));
 	assert_state(1, GATE_RESUMED);
 	assert_false(row_of(w, 1)->outbox);
 	assert_false(row_of(w, 1)->expiry);
-	assert_true(row_of(w, 1)->gate_version > 0);
+	int64_t told = row_of(w, 1)->gate_version;
+	assert_true(told > 0);
 	BATCH(APPROVE_BY(1, 1, "ann"), APPROVE_BY(2, 1, "ann"), APPROVE_BY(3, 1, "bob"), REJECT(4, 1));
 	assert_counted(1);
 	assert_counted(2); /* it is in the resume: it counted, whatever the policy says today */
@@ -487,6 +489,8 @@ static void a_ledger_row_is_filled_and_stays_resumed(void **state)
 	assert_false(row_of(w, 1)->outbox);
 	assert_int_equal(row_of(w, 1)->checkpoint.approvals, 2);
 	assert_int_equal(row_of(w, 1)->checkpoint.verdict, VERDICT_APPROVED);
+	assert_int_equal(row_of(w, 1)->checkpoint.decided_at, T0);
+	assert_int_equal(row_of(w, 1)->gate_version, told); /* people were told when it was filled */
 	BATCH(SUSPEND(2, .seq = 2)); /* its seq counts for its line */
 	assert_state(2, GATE_SUPERSEDED);
 }
