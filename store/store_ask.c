@@ -25,7 +25,7 @@ static const struct statement page_by_time = {
 static const struct statement page_by_session = {
 	"listing checkpoints of a session",
 	PAGE_BEGIN "(c.suspended_at, uuid_send(c.checkpoint_id)) >= ($6::bigint, uuid_send($7::uuid)) AND "
-	           "c.session_id = $8::text" WISHES PAGE_END,
+			   "c.session_id = $8::text" WISHES PAGE_END,
 };
 
 /* Rows whose suspend event is not known have no time: they come last, by id. */

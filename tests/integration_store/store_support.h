@@ -1,6 +1,6 @@
 /* store_support.h - a database of its own for each test program, and rows to put into it. */
-#ifndef FERMATA_TESTS_STORE_SUPPORT_H
-#define FERMATA_TESTS_STORE_SUPPORT_H
+#ifndef FERMATA_TESTS_INTEGRATION_STORE_STORE_SUPPORT_H
+#define FERMATA_TESTS_INTEGRATION_STORE_STORE_SUPPORT_H
 
 #include <setjmp.h>
 #include <stdarg.h>
