@@ -35,6 +35,15 @@ avro_value_t next_value(struct cursor *at)
 	return value;
 }
 
+/* Reading: every field is there. */
+static avro_value_t here(struct cursor *at)
+{
+	avro_value_t value = next_value(at);
+
+	assert(value.iface);
+	return value;
+}
+
 struct cursor next_record(struct cursor *at)
 {
 	avro_value_t record = next_value(at);
@@ -62,21 +71,21 @@ static struct view read_bytes(struct walk *walk, const avro_value_t *value)
 
 struct view next_text(struct cursor *at)
 {
-	avro_value_t value = next_value(at);
+	avro_value_t value = here(at);
 
 	return read_text(at->walk, &value);
 }
 
 struct view next_bytes(struct cursor *at)
 {
-	avro_value_t value = next_value(at);
+	avro_value_t value = here(at);
 
 	return read_bytes(at->walk, &value);
 }
 
 int64_t next_long(struct cursor *at)
 {
-	avro_value_t value = next_value(at);
+	avro_value_t value = here(at);
 	int64_t number = 0;
 
 	sure(avro_value_get_long(&value, &number));
@@ -85,7 +94,7 @@ int64_t next_long(struct cursor *at)
 
 int32_t next_int(struct cursor *at)
 {
-	avro_value_t value = next_value(at);
+	avro_value_t value = here(at);
 	int32_t number = 0;
 
 	sure(avro_value_get_int(&value, &number));
@@ -94,7 +103,7 @@ int32_t next_int(struct cursor *at)
 
 int next_enum(struct cursor *at)
 {
-	avro_value_t value = next_value(at);
+	avro_value_t value = here(at);
 	int number = 0;
 
 	sure(avro_value_get_enum(&value, &number));
@@ -103,7 +112,7 @@ int next_enum(struct cursor *at)
 
 void next_fixed(struct cursor *at, uint8_t *to, size_t len)
 {
-	avro_value_t value = next_value(at);
+	avro_value_t value = here(at);
 	const void *data = NULL;
 	size_t size = 0;
 
@@ -124,7 +133,7 @@ static bool read_branch(const avro_value_t *value, avro_value_t *ret_branch)
 
 bool next_branch(struct cursor *at, avro_value_t *ret_branch)
 {
-	avro_value_t value = next_value(at);
+	avro_value_t value = here(at);
 
 	return read_branch(&value, ret_branch);
 }
@@ -167,7 +176,7 @@ static void *read_array(struct walk *walk, const avro_value_t *array, size_t siz
 
 void *next_array(struct cursor *at, size_t size, avro_value_t *ret_array, size_t *ret_len)
 {
-	*ret_array = next_value(at);
+	*ret_array = here(at);
 	return read_array(at->walk, ret_array, size, ret_len);
 }
 
@@ -176,6 +185,7 @@ struct cursor item_record(struct walk *walk, const avro_value_t *array, size_t p
 	avro_value_t item = { NULL, NULL };
 
 	sure(avro_value_get_by_index(array, position, &item, NULL));
+	assert(item.iface);
 	return cursor_of(walk, &item);
 }
 
@@ -192,7 +202,7 @@ static struct view *read_texts(struct walk *walk, const avro_value_t *array, siz
 
 struct view *next_texts(struct cursor *at, size_t *ret_len)
 {
-	avro_value_t array = next_value(at);
+	avro_value_t array = here(at);
 
 	return read_texts(at->walk, &array, ret_len);
 }
@@ -235,7 +245,7 @@ struct config_entry *next_config(struct cursor *at, size_t *ret_len)
 	for (size_t i = 0; i < *ret_len; i++) {
 		struct cursor pair = item_record(at->walk, &map, i);
 		config[i].key = next_text(&pair);
-		avro_value_t value = next_value(&pair);
+		avro_value_t value = here(&pair);
 		read_config_value(at->walk, &value, &config[i]);
 	}
 	return config;
@@ -257,7 +267,7 @@ void read_action(struct walk *walk, const avro_value_t *optional, struct action 
 
 void next_action(struct cursor *at, struct action *ret_action)
 {
-	avro_value_t optional = next_value(at);
+	avro_value_t optional = here(at);
 
 	read_action(at->walk, &optional, ret_action);
 }

@@ -25,20 +25,22 @@ static void set_text(struct walk *walk, avro_value_t *value, struct view text)
 {
 	avro_wrapped_buffer_t wrapped;
 
-	if (!is_there(walk, value))
-		return;
 	must(walk, avro_wrapped_buffer_new(&wrapped, data_of(text), text.len + 1));
-	must(walk, avro_value_give_string_len(value, &wrapped));
+	if (value->iface)
+		must(walk, avro_value_give_string_len(value, &wrapped));
+	else
+		walk->failed = true;
 }
 
 static void set_bytes(struct walk *walk, avro_value_t *value, struct view bytes)
 {
 	avro_wrapped_buffer_t wrapped;
 
-	if (!is_there(walk, value))
-		return;
 	must(walk, avro_wrapped_buffer_new(&wrapped, data_of(bytes), bytes.len));
-	must(walk, avro_value_give_bytes(value, &wrapped));
+	if (value->iface)
+		must(walk, avro_value_give_bytes(value, &wrapped));
+	else
+		walk->failed = true;
 }
 
 void put_text(struct cursor *at, struct view text)

@@ -251,7 +251,7 @@ static bool walk(struct guard *g, const struct schema_type *type, unsigned depth
 enum fate guard_prefix(const struct schema_type *type, const char *name, struct view body, size_t values_max,
                        size_t *ret_len, struct error *error)
 {
-	struct error ignored;
+	struct error ignored = { 0 };
 	if (view_is_null(body))
 		body = VIEW_LITERAL("");
 	struct guard guard = { .start = body.data,

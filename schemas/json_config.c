@@ -123,7 +123,7 @@ static enum fate take_text(struct view text, struct arena *arena, struct config_
 enum fate config_entry_from_text(struct view key, struct view text, struct arena *arena,
                                  struct config_entry *ret_entry, struct error *error)
 {
-	struct error ignored;
+	struct error ignored = { 0 };
 	json_error_t detail;
 
 	*ret_entry = (struct config_entry){ 0 };

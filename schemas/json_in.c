@@ -310,7 +310,7 @@ static enum fate fill(struct suspend_event *event, const struct suspend_filled *
 enum fate suspend_from_json(struct view line, struct arena *arena, struct suspend_event *ret_event,
                             struct suspend_filled *ret_filled, struct error *error)
 {
-	struct error ignored;
+	struct error ignored = { 0 };
 	json_error_t detail;
 
 	*ret_event = (struct suspend_event){ 0 };

@@ -460,7 +460,7 @@ static void parser_done(struct parser *p, bool good)
 
 enum fate schema_parse(struct schema **ret_schema, struct view text, struct error *error)
 {
-	struct error ignored;
+	struct error ignored = { 0 };
 	struct schema *schema = calloc(1, sizeof(*schema));
 	if (!schema || !(schema->arena = arena_new(ARENA_MAX))) {
 		free(schema);

@@ -2,6 +2,7 @@
 /* Records made at random go out and come back; sizes, kinds and threads; edits compared. */
 #include "schemas/codec.h"
 #include "schemas/json.h"
+#include "schemas/schema.h"
 #include "tests/contract/random_records.h"
 
 #include <pthread.h>
@@ -410,15 +411,121 @@ static void test_huge_claims(void **state)
 	buffer_done(&value);
 }
 
+/* -- our structs against the schemas -- */
+
+static struct schema *schema_of(enum record_type type)
+{
+	struct error error;
+	struct schema *schema;
+
+	must(schema_parse(&schema, codec_schema_text(type), &error), &error);
+	return schema;
+}
+
+static const char *name_at(const char *type, int i)
+{
+	if (strcmp(type, "fermata.v1.Role") == 0)
+		return role_name((enum role)i);
+	if (strcmp(type, "fermata.v1.Permission") == 0)
+		return permission_name((enum permission)i);
+	if (strcmp(type, "fermata.v1.Encoding") == 0)
+		return encoding_name((enum encoding)i);
+	if (strcmp(type, "fermata.v1.Risk") == 0)
+		return risk_name((enum risk)i);
+	if (strcmp(type, "fermata.v1.OnExpiry") == 0)
+		return on_expiry_name((enum on_expiry)i);
+	if (strcmp(type, "fermata.v1.DecisionKind") == 0)
+		return decision_kind_name((enum decision_kind)i);
+	if (strcmp(type, "fermata.v1.Verdict") == 0)
+		return verdict_name((enum verdict)i);
+	if (strcmp(type, "fermata.v1.GateState") == 0)
+		return gate_state_name((enum gate_state)i);
+	return "no such enum";
+}
+
+/* The numbers of core/records.h are the wire's: each symbol of each enum stands where its name is. */
+static void test_enums(void **state)
+{
+	(void)state;
+	for (int type = RECORD_SUSPEND; type <= RECORD_GATE; type++) {
+		struct schema *schema = schema_of((enum record_type)type);
+		for (size_t i = 0; i < schema->named_len; i++) {
+			const struct schema_type *named = schema->named[i];
+			for (size_t k = 0; named->kind == SCHEMA_ENUM && k < named->len; k++)
+				assert_string_equal(named->symbols[k], name_at(named->name, (int)k));
+		}
+		schema_free(schema);
+	}
+}
+
+/* The bytes of a suspend are copied into the resume: the fields in the middle must be the same ones. */
+static void test_resume_holds_suspend(void **state)
+{
+	struct schema *suspend = schema_of(RECORD_SUSPEND), *resume = schema_of(RECORD_RESUME);
+
+	(void)state;
+	long first = schema_find(resume->root, suspend->root->fields[0].name);
+	assert_int_equal(first, 4);
+	assert_int_equal(resume->root->len, suspend->root->len + 8);
+	for (size_t i = 0; i < suspend->root->len; i++) {
+		const struct schema_field *a = &suspend->root->fields[i], *b = &resume->root->fields[4 + i];
+		struct error error;
+		struct buffer x, y;
+		buffer_init(&x, SIZE_MAX);
+		buffer_init(&y, SIZE_MAX);
+		assert_string_equal(a->name, b->name);
+		must(schema_wire_text(suspend, a->type, &x, &error), &error);
+		must(schema_wire_text(resume, b->type, &y, &error), &error);
+		assert_same(&x, &y);
+		buffer_done(&x);
+		buffer_done(&y);
+	}
+	schema_free(suspend);
+	schema_free(resume);
+}
+
+static void test_strict_boundary(void **state)
+{
+	struct error error;
+	struct codec *strict;
+	struct codec_settings settings = { .strict_boundary = true };
+	struct dice dice = { 12, arena };
+	struct suspend_event event, back;
+	struct view body;
+	struct tool_call call = { VIEW_LITERAL("c"), VIEW_LITERAL("t"), VIEW_LITERAL("{}") };
+	struct history_entry history[2] = {
+		{ .role = ROLE_AGENT, .tool_calls = &call, .tool_calls_len = 1, .at = 1 },
+		{ .role = ROLE_AGENT, .at = 2 }
+	};
+	struct buffer value;
+
+	(void)state;
+	must(codec_new(&strict, &settings, &error), &error);
+	buffer_init(&value, SIZE_MAX);
+	random_suspend(&dice, &event);
+	event.history = history;
+	event.history_len = 2;
+	must(codec_put_suspend(codec, &event, &value, &error), &error);
+	must(codec_take_suspend(codec, buffer_view(&value), arena, &back, &body, &error), &error);
+	assert_int_equal(codec_take_suspend(strict, buffer_view(&value), arena, &back, &body, &error),
+	                 FATE_REJECT);
+	assert_int_equal(error.code, ERR_NOT_AT_BOUNDARY);
+	codec_free(strict);
+	buffer_done(&value);
+	arena_reset(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_suspends),      cmocka_unit_test(test_approvals),
-		cmocka_unit_test(test_resumes),       cmocka_unit_test(test_gates),
-		cmocka_unit_test(test_edits),         cmocka_unit_test(test_edits_equal),
-		cmocka_unit_test(test_record_bytes),  cmocka_unit_test(test_another_record),
-		cmocka_unit_test(test_writer_checks), cmocka_unit_test(test_ceilings),
-		cmocka_unit_test(test_threads),       cmocka_unit_test(test_huge_claims),
+		cmocka_unit_test(test_suspends),        cmocka_unit_test(test_approvals),
+		cmocka_unit_test(test_resumes),         cmocka_unit_test(test_gates),
+		cmocka_unit_test(test_edits),           cmocka_unit_test(test_edits_equal),
+		cmocka_unit_test(test_record_bytes),    cmocka_unit_test(test_another_record),
+		cmocka_unit_test(test_writer_checks),   cmocka_unit_test(test_ceilings),
+		cmocka_unit_test(test_threads),         cmocka_unit_test(test_huge_claims),
+		cmocka_unit_test(test_enums),           cmocka_unit_test(test_resume_holds_suspend),
+		cmocka_unit_test(test_strict_boundary),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -118,14 +118,14 @@ static void test_audience(void **state)
 	event.gate.labels = labels;
 	event.gate.labels_len = 2;
 	taken(&event);
-	labels[1].value = VIEW_LITERAL("x");
+	event.gate.labels[1].value = VIEW_LITERAL("x");
 	refused(&event, ERR_INVALID, "gate.approvers and gate.labels have 16385 bytes together: at most 16384");
-	labels[1].value = VIEW_LITERAL("");
-	labels[1].key = labels[0].key = VIEW_LITERAL("k");
+	event.gate.labels[1].value = VIEW_LITERAL("");
+	event.gate.labels[1].key = event.gate.labels[0].key = VIEW_LITERAL("k");
 	refused(&event, ERR_INVALID, "gate.labels has a key twice");
-	labels[1].key = VIEW_LITERAL("\0");
+	event.gate.labels[1].key = VIEW_LITERAL("\0");
 	refused(&event, ERR_INVALID, "gate.labels[1] has U+0000");
-	labels[1].key = VIEW_LITERAL("l");
+	event.gate.labels[1].key = VIEW_LITERAL("l");
 	approvers[1] = VIEW_LITERAL("\0");
 	refused(&event, ERR_INVALID, "gate.approvers[1] has U+0000");
 }
@@ -169,9 +169,9 @@ static void test_json(void **state)
 	event.gate.action =
 		(struct action){ true, VIEW_LITERAL("\0"), VIEW_LITERAL("{}"), RISK_LOW, VIEW_LITERAL("\0") };
 	taken(&event);
-	calls[1].arguments = VIEW_LITERAL("");
+	event.history[0].tool_calls[1].arguments = VIEW_LITERAL("");
 	refused(&event, ERR_INVALID, "history[0].tool_calls[1].arguments is not JSON");
-	calls[1].arguments = VIEW_LITERAL("0");
+	event.history[0].tool_calls[1].arguments = VIEW_LITERAL("0");
 	event.gate.action.arguments = VIEW_LITERAL("{'a':1}");
 	refused(&event, ERR_INVALID, "gate.action.arguments is not JSON");
 }
