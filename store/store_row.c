@@ -159,13 +159,13 @@ struct uuid row_uuid(struct row *row)
 bool row_fixed(struct row *row, uint8_t *ret_bytes, size_t len)
 {
 	struct view bytes = next(row, PG_BYTEA);
-	bool fits = !view_is_null(bytes) && bytes.len == len;
 
-	if (fits)
-		memcpy(ret_bytes, bytes.data, len);
-	else
+	if (bytes.data == NULL || bytes.len != len) {
 		memset(ret_bytes, 0, len);
-	return fits;
+		return false;
+	}
+	memcpy(ret_bytes, bytes.data, len);
+	return true;
 }
 
 int row_enum(struct row *row, const char *(*name_of)(int), int count)
