@@ -11,8 +11,8 @@ CREATE TYPE fermata.decision_kind AS ENUM ('APPROVE', 'REJECT', 'CANCEL', 'EXPIR
 CREATE TYPE fermata.outcome AS ENUM ('counted', 'waiting', 'refused');
 
 -- One row joins the two halves, whichever comes first. The columns from tenant on are null until the suspend
--- event is known (filled). No index on a column that changes: every update stays HOT; what is to be done is
--- in tables of its own (outbox, gate_outbox, expiry, unclaimed).
+-- event is known (filled). No index on a column that changes, and pages that are half empty: every update stays
+-- HOT. What is to be done is in tables of its own (outbox, gate_outbox, expiry, unclaimed).
 CREATE TABLE fermata.checkpoint (
 	checkpoint_id       uuid PRIMARY KEY,
 	state               fermata.gate_state NOT NULL,
@@ -68,7 +68,7 @@ CREATE TABLE fermata.checkpoint (
 	CHECK (NOT filled OR (tenant IS NOT NULL AND session_id IS NOT NULL AND gate_id IS NOT NULL
 		AND suspend_seq IS NOT NULL AND digest IS NOT NULL AND payload_day IS NOT NULL
 		AND resumes_topic IS NOT NULL AND resumes_partition IS NOT NULL))
-) WITH (fillfactor = 70);
+) WITH (fillfactor = 50);
 
 -- The line of a gate: what a later suspend supersedes; also the way to a session by its id.
 CREATE INDEX checkpoint_line ON fermata.checkpoint (session_id, tenant, gate_id, suspend_seq);

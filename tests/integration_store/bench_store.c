@@ -313,6 +313,14 @@ int main(int argc, char **argv)
 	bench_relay(rows);
 	bench_alone(rows + 1000000);
 	store_close(store);
+	world_wait("SELECT (count(*) = 0)::int FROM pg_stat_activity WHERE application_name = 'bench'");
+	printf("updates of checkpoints that were HOT: %lld of %lld; table %lld kB, its indexes %lld kB\n",
+	       (long long)world_number(
+			   "SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE relid = 'fermata.checkpoint'::regclass"),
+	       (long long)world_number(
+			   "SELECT n_tup_upd FROM pg_stat_user_tables WHERE relid = 'fermata.checkpoint'::regclass"),
+	       (long long)world_number("SELECT pg_table_size('fermata.checkpoint') / 1024"),
+	       (long long)world_number("SELECT pg_indexes_size('fermata.checkpoint') / 1024"));
 	arena_free(arena);
 	world_end();
 	return 0;

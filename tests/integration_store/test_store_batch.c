@@ -525,7 +525,7 @@ static void state_updates_stay_hot(void **state)
 	int64_t cold = world_number(
 		"SELECT n_tup_upd - n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'checkpoint'");
 	print_message("%d updates of 1000 were not HOT\n", (int)cold);
-	assert_true(cold < 300); /* five at once, before anything is pruned, fill some pages */
+	assert_true(cold <= 20); /* five rounds at once, before anything can be pruned, may fill a page */
 }
 
 static void an_unprepared_connection_does_the_same(void **state)
