@@ -1,5 +1,6 @@
 #include "producer/topics.h"
 
+#include "core/clock.h"
 #include "core/kafka_glue.h"
 #include "producer/handle.h"
 
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #define ANSWER_MARGIN_MS 2000 /* for the way there and back, on top of what the broker is given */
+#define VISIBLE_PAUSE_MS 20
 
 static const struct property defaults[] = {
 	{ "client.id", "fermata" },
@@ -128,6 +130,33 @@ static void read_results(const rd_kafka_event_t *event, const struct topic_want 
 	}
 }
 
+static bool is_visible(rd_kafka_t *rk, const char *name, int timeout_ms)
+{
+	rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, name, NULL);
+	const struct rd_kafka_metadata *metadata = NULL;
+	bool visible = topic && !rd_kafka_metadata(rk, 0, topic, &metadata, timeout_ms) &&
+	               metadata->topic_cnt == 1 && !metadata->topics[0].err;
+
+	if (metadata)
+		rd_kafka_metadata_destroy(metadata);
+	if (topic)
+		rd_kafka_topic_destroy(topic);
+	return visible;
+}
+
+/* A broker hears of a new topic a moment after the controller has made it; who comes right after us must not be
+ * told that there is none. */
+static void wait_visible(rd_kafka_t *rk, const struct topic_want *wanted, size_t len,
+                         const enum topic_result *results, int timeout_ms)
+{
+	int64_t until_ms = clock_mono_ms() + timeout_ms;
+
+	for (size_t i = 0; i < len; i++)
+		while (results[i] == TOPIC_CREATED && !is_visible(rk, wanted[i].name, timeout_ms) &&
+		       clock_mono_ms() < until_ms)
+			rd_kafka_poll(rk, VISIBLE_PAUSE_MS);
+}
+
 static enum fate request_topics(rd_kafka_t *rk, rd_kafka_NewTopic_t **topics, const struct topic_want *wanted,
                                 size_t len, int timeout_ms, const struct asking *asking,
                                 enum topic_result *results, char (*messages)[256], struct error *error)
@@ -174,9 +203,10 @@ enum fate topics_create(const struct property *properties, size_t properties_len
 			error_set(error, FATE_FATAL, ERR_USAGE, "cannot create topic %.100s: %s", wanted[made].name, why);
 	else
 		fate = open_handle(properties, properties_len, &rk, &asking, error);
-	if (fate == FATE_OK && len) {
+	if (fate == FATE_OK && len)
 		fate = request_topics(rk, topics, wanted, len, timeout_ms, asking, results, messages, error);
-	}
+	if (fate == FATE_OK)
+		wait_visible(rk, wanted, len, results, timeout_ms);
 	handle_close(rk, asking);
 	rd_kafka_NewTopic_destroy_array(topics, made);
 	free(topics);
