@@ -33,47 +33,6 @@ struct run {
 
 /* ---- options ------------------------------------------------------------------------------- */
 
-static const char demo_help[] =
-	"fermata demo: an agent waits for a human, on this machine, with nothing to configure\n"
-	"\n"
-	"  fermata demo [--kafka-libs DIR | --mock] [--pause SECONDS] [--keep]\n"
-	"\n"
-	"Starts a private PostgreSQL, a broker and a worker, tells the story of SESSION-808 with them, and "
-	"takes\n"
-	"everything down again. The broker is the one of kafka.bootstrap.servers when you have set it, else an\n"
-	"Apache Kafka of its own when there is one (scripts/kafka fetch), else librdkafka's mock cluster.\n"
-	"\n"
-	"  --kafka-libs DIR   the jars of Apache Kafka to run\n"
-	"  --mock             the mock cluster: in memory, quick, and no proof of exactly-once\n"
-	"  --pause SECONDS    how long the hours take (default 2)\n"
-	"  --keep             leave the directory with all files and logs, and say where it is\n"
-	"\n"
-	"Examples:\n"
-	"  fermata demo\n"
-	"  fermata demo --mock --pause 0\n"
-	"  fermata -X kafka.bootstrap.servers=localhost:9092 demo\n"
-	"\n"
-	"Exit codes: 0 told to its end; 2 usage; 69 PostgreSQL or the broker is not to be had; 70 a bug;\n"
-	"75 a deadline passed.\n";
-
-static const char dev_help[] =
-	"fermata dev: PostgreSQL, a broker and a worker on this machine, to develop against\n"
-	"\n"
-	"  fermata dev [--kafka-libs DIR | --mock] [--keep]\n"
-	"\n"
-	"Starts them in a temporary directory, makes keys, tables and topics, says how to reach it all, and "
-	"stays\n"
-	"until Ctrl-C; then everything is stopped and removed. The broker is chosen as in `fermata demo`.\n"
-	"\n"
-	"  --kafka-libs DIR   the jars of Apache Kafka to run\n"
-	"  --mock             the mock cluster of librdkafka\n"
-	"  --keep             leave the directory with all files and logs, and say where it is\n"
-	"\n"
-	"Example:\n"
-	"  fermata dev &\n"
-	"  export FERMATA_CONFIG=...    # the line that it prints\n"
-	"  fermata pending\n";
-
 static bool take_pause(struct options *options, const char *text)
 {
 	char *end;
@@ -87,21 +46,20 @@ static bool take_pause(struct options *options, const char *text)
 	return true;
 }
 
-/* -1: go on; else the exit code. */
-static int take_options(struct options *options, int argc, char **argv, const char *help)
+/* False: usage, and what is wrong has been said. */
+static bool take_options(struct options *options, int argc, char **argv)
 {
 	static const struct option known[] = {
 		{ "kafka-libs", required_argument, NULL, 'k' },
 		{ "mock", no_argument, NULL, 'm' },
 		{ "pause", required_argument, NULL, 'p' },
 		{ "keep", no_argument, NULL, 'K' },
-		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int option;
 
 	optind = 0; /* the parser of the command line may have used it */
-	while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		switch (option) {
 		case 'k':
 			options->request.kafka_libs = optarg;
@@ -111,22 +69,19 @@ static int take_options(struct options *options, int argc, char **argv, const ch
 			break;
 		case 'p':
 			if (!take_pause(options, optarg))
-				return 2;
+				return false;
 			break;
 		case 'K':
 			options->keep = true;
 			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
 		default:
-			return 2; /* getopt has said what is wrong */
+			return false; /* getopt has said what is wrong */
 		}
 	}
 	if (optind < argc)
 		fprintf(stderr, "fermata: %s takes no argument %s; see fermata %s --help\n", argv[0], argv[optind],
 		        argv[0]);
-	return optind < argc ? 2 : -1;
+	return optind >= argc;
 }
 
 /* ---- steps --------------------------------------------------------------------------------- */
@@ -268,13 +223,12 @@ static int finish(struct run *run, bool good)
 }
 
 /* The command from its options to the stage being set. -1: that is done; else the exit code. */
-static int begin(struct run *run, const char *help, int argc, char **argv)
+static int begin(struct run *run, int argc, char **argv)
 {
 	struct error ignored;
-	int code = take_options(&run->options, argc, argv, help);
 
-	if (code >= 0)
-		return code;
+	if (!take_options(&run->options, argc, argv))
+		return 2;
 	run->started_ms = clock_mono_ms();
 	run->options.request.name = argv[0];
 	if (world_open(&run->world, &run->options.request, &run->error) == FATE_OK)
@@ -290,7 +244,7 @@ int demo_main(const struct config *config, int argc, char **argv)
 {
 	struct run run = { .options = { .request.config = config, .pause_ms = PAUSE_MS } };
 	char stage[DEV_ROOT_MAX + 64];
-	int code = begin(&run, demo_help, argc, argv);
+	int code = begin(&run, argc, argv);
 
 	if (code >= 0)
 		return code;
@@ -348,7 +302,7 @@ int dev_main(const struct config *config, int argc, char **argv)
 {
 	struct run run = { .options = { .request.config = config } };
 	char stage[DEV_ROOT_MAX + 64];
-	int code = begin(&run, dev_help, argc, argv);
+	int code = begin(&run, argc, argv);
 
 	if (code >= 0)
 		return code;

@@ -8,11 +8,13 @@
 #include "config/config.h"
 
 /*
- * argv[0] is the command's name ("demo", "dev"); the options follow, --help among them. config: only
- * kafka.bootstrap.servers counts, and only when the user has set it; all else is made for the occasion.
+ * argv[0] is the command's name ("demo", "dev"); the options of the table of commands follow. config: only what
+ * it says about Kafka counts, and only when the user has set kafka.bootstrap.servers; all else is made for the
+ * occasion.
  *
  * Both start processes, take over SIGINT, SIGTERM and SIGHUP, and are for the main thread of a process that
- * has no others yet. Nothing is left running or lying about when they return. Returns the exit code: 0; 2 usage; 69 when
+ * has no others yet. Nothing is left running when they return, and nothing lying about but what --keep or a
+ * failure keeps, which is said. Returns the exit code: 0; 2 usage; 69 when
  * something outside is not to be had (PostgreSQL's programs, a broker); 70 when a step went wrong that should
  * not; 75 when a deadline passed; 128 + the signal that ended it.
  */
