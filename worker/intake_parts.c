@@ -142,29 +142,40 @@ static void close_approvals(struct intake *intake)
 
 /* ---- rows against beliefs ---- */
 
+static const struct move *find_move(const struct move *moves, size_t len, const char *topic,
+                                    int32_t partition)
+{
+	for (size_t i = 0; i < len; i++)
+		if (moves[i].partition == partition && strcmp(moves[i].topic, topic) == 0)
+			return &moves[i];
+	return NULL;
+}
+
 static bool own_rows_hold(const struct intake *intake, const struct position *rows, size_t len,
                           const struct move *moves, size_t moves_len)
 {
 	for (size_t p = 0; p < intake->parts_len; p++) {
 		const struct part *part = &intake->parts[p];
 		const struct position *row = find_row(rows, len, part->topic, part->partition);
-		int64_t expected = part->durable;
-		for (size_t i = 0; i < moves_len; i++)
-			if (moves[i].partition == part->partition && strcmp(moves[i].topic, part->topic) == 0)
-				expected = moves[i].hi;
+		const struct move *move = find_move(moves, moves_len, part->topic, part->partition);
+		int64_t expected = move == NULL ? part->durable : move->hi;
 		if (!part->alarmed && (row == NULL ? POSITION_NEW : row->next) != expected)
 			return false;
 	}
 	return true;
 }
 
-/* Remembers how far each suspends partition was seen; false when one went back. */
-static bool suspends_hold(struct intake *intake, const struct position *rows, size_t len)
+/* Remembers how far each suspends partition was seen; false when one went back. What a batch has only just
+ * moved is not remembered: its transaction may yet be rolled back, and its commit notes it. */
+static bool suspends_hold(struct intake *intake, const struct position *rows, size_t len,
+                          const struct move *moves, size_t moves_len)
 {
 	bool hold = true;
 	for (int32_t i = 0; i < intake->targets_len; i++) {
 		const struct position *row = find_row(rows, len, intake->suspends_topic, i);
 		int64_t next = row == NULL ? 0 : row->next;
+		if (find_move(moves, moves_len, intake->suspends_topic, i) != NULL)
+			continue;
 		if (next < intake->seen[i])
 			hold = false;
 		intake->seen[i] = next;
@@ -176,7 +187,7 @@ bool intake_positions_hold(struct intake *intake, const struct position *rows, s
                            const struct move *moves, size_t moves_len)
 {
 	bool own = own_rows_hold(intake, rows, len, moves, moves_len);
-	bool suspends = suspends_hold(intake, rows, len);
+	bool suspends = suspends_hold(intake, rows, len, moves, moves_len);
 	if (!suspends) {
 		log_warn("intake",
 		         "positions of suspends in the database went back (a restore?): approvals wait until "
@@ -290,7 +301,8 @@ enum fate intake_restart(struct intake *intake, struct error *error)
 		store_positions(intake->store, intake->worker->cluster_id, intake->positions, &rows, &len, error);
 	if (fate != FATE_OK)
 		return fate;
-	if (!suspends_hold(intake, rows, len)) { /* also before they were open: another worker's may have been */
+	if (!suspends_hold(intake, rows, len, NULL,
+	                   0)) { /* also before they were open: another worker's may have been */
 		close_approvals(intake);
 		return error_set(error, FATE_RETRY, ERR_STALE, "positions of suspends in the database went back");
 	}
