@@ -61,7 +61,7 @@ static const struct statement select_decisions = {
 };
 
 static const struct statement count_unclaimed = {
-	"counting unclaimed decisions",
+	"counting the decisions that wait",
 	"SELECT coalesce(sum(decisions), 0)::bigint FROM fermata.unclaimed",
 };
 

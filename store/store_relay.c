@@ -52,7 +52,7 @@ static const struct statement select_payloads = {
 };
 
 static const struct statement count_outbox = {
-	"counting the outbox",
+	"counting the outbox of a shard",
 	"SELECT count(*) FROM fermata.outbox WHERE topic = $1::text AND partition = $2::integer",
 };
 

@@ -159,6 +159,10 @@ static void watch_drain(struct worker *worker, struct drain *drain)
 	struct error error = { 0 };
 	bool done = false;
 	enum fate fate = drain_look(drain, worker, &done, &error);
+	if (fate == FATE_FATAL) {
+		worker_fail(worker, "drain", &error);
+		return;
+	}
 	if (fate != FATE_OK)
 		log_error(LOG_LEVEL_DEBUG, "drain", &error);
 	if (done) {
