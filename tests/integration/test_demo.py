@@ -38,7 +38,9 @@ def processes_of(directory):
             place = os.readlink(process / "cwd")
         except OSError:
             continue
-        if int(process.name) != os.getpid() and (str(directory).encode() in known or str(directory) in place):
+        if int(process.name) != os.getpid() and (
+            str(directory).encode() in known or str(directory) in place
+        ):
             found.append(line)
     return found
 
@@ -87,7 +89,9 @@ def libs(kafka):
     """The directory with the jars of the broker that the tests use."""
     if not kafka.ours:
         pytest.skip("the tests run on a foreign broker: its jars are not at hand")
-    done = subprocess.run([str(servers.KAFKA), "fetch"], check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [str(servers.KAFKA), "fetch"], check=True, stdout=subprocess.PIPE, text=True
+    )
     return done.stdout.strip()
 
 
@@ -124,7 +128,9 @@ def test_demo_on_a_kafka_that_is_there(kafka):
     from confluent_kafka.admin import AdminClient
 
     def topics():
-        return set(AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=30).topics)
+        return set(
+            AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=30).topics
+        )
 
     before = topics()
     code, output = run("-X", f"kafka.bootstrap.servers={kafka.bootstrap}", "demo", "--pause", "0")

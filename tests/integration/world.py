@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import subprocess
+import urllib.error
 import urllib.request
 import uuid
 from dataclasses import dataclass
@@ -107,8 +108,8 @@ class Done:
 
     @property
     def lines(self):
-        """The lines on stdout."""
-        return self.out.splitlines()
+        """The lines on stdout (splitlines would also split at U+0085 inside JSON)."""
+        return [line for line in self.out.split("\n") if line]
 
     @property
     def json(self):
@@ -208,11 +209,17 @@ class Worker(Process):
         super().__init__(argv, log_path, env)
         self.metrics_port = metrics_port
 
-    def metrics(self):
-        """The text of GET /metrics."""
+    def _ask_metrics(self):
         url = f"http://127.0.0.1:{self.metrics_port}/metrics"
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            return answer.read().decode()
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return answer.read().decode()
+        except urllib.error.URLError:
+            return None
+
+    def metrics(self):
+        """The text of GET /metrics, once the worker listens."""
+        return wait_for(self._ask_metrics, f"http://127.0.0.1:{self.metrics_port}/metrics")
 
 
 class World:
