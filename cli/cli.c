@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,6 +153,18 @@ static void close_windows(void)
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
+/* A worker takes its signals when it is ready to: one that comes before is not lost, and ends it with 0. */
+static void hold_signals(void)
+{
+	sigset_t held;
+
+	sigemptyset(&held);
+	sigaddset(&held, SIGTERM);
+	sigaddset(&held, SIGINT);
+	sigaddset(&held, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &held, NULL);
+}
+
 static void set_log(const struct cli *cli)
 {
 	enum log_format format = (enum log_format)config_choice(cli->config, PARAM_LOG_FORMAT);
@@ -182,6 +195,8 @@ static int run_command(struct cli *cli, struct error *error)
 	struct config_request request = { parsed->config_file, parsed->overrides, parsed->overrides_len };
 	int code;
 
+	if (cli->command->flags & COMMAND_SIGNALS)
+		hold_signals();
 	if (cli->command->flags & COMMAND_VAULT)
 		close_windows();
 	if (vault_start(error) != FATE_OK || config_load(&cli->config, &request, error) != FATE_OK)
@@ -221,7 +236,7 @@ int cli_main(const char *name, int argc, char **argv)
 {
 	struct parsed parsed;
 	struct error error = { .fate = FATE_OK };
-	struct cli cli = { .parsed = &parsed };
+	struct cli cli = { .parsed = &parsed, .started_at = clock_real_us() };
 	const char *preset = !strcmp(name, "fermata-worker") ? "worker" : NULL;
 	int code = EXIT_YES;
 

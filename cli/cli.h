@@ -12,7 +12,8 @@ struct cli {
 	const struct parsed *parsed;
 	struct config *config;
 	bool json;
-	int raw_argc; /* for COMMAND_RAW: its name, then its words as they were given */
+	int64_t started_at; /* us */
+	int raw_argc;       /* for COMMAND_RAW: its name, then its words as they were given */
 	char **raw_argv;
 };
 

@@ -1,6 +1,7 @@
 /* cmd_config.c - `fermata config check`: the effective configuration, and where each value came from. */
 #include "cli/cli.h"
 #include "cli/cmd.h"
+#include "cli/connect.h"
 #include "cli/row_json.h"
 #include "cli/screen.h"
 
@@ -61,10 +62,34 @@ static void print(void *context, const struct config_setting *setting)
 	(void)!json_line_write(line, &printing->error);
 }
 
+/* What only a library can judge: its properties, its connection string. Nothing waits for a connection. */
+static enum fate ask_libraries(const struct cli *cli, struct error *error)
+{
+	struct store_settings dsn = { .dsn = config_text(cli->config, PARAM_POSTGRES_DSN),
+		                          .name = "fermata check" };
+	struct producer_settings writing = { .client_id = "fermata-check" };
+	struct producer *producer = NULL;
+	struct reader *reader = NULL;
+	struct store *store = NULL;
+	enum fate fate = store_open(&store, &dsn, error);
+
+	writing.properties = config_kafka(cli->config, KAFKA_PRODUCER, &writing.properties_len);
+	if (fate == FATE_OK)
+		fate = connect_reader(cli, false, &reader, error);
+	if (fate == FATE_OK)
+		fate = producer_open(&producer, &writing, error);
+	store_close(store);
+	reader_close(reader, 1000);
+	producer_close(producer);
+	return fate;
+}
+
 int cmd_config_check(struct cli *cli)
 {
 	struct printing printing = { .cli = cli, .error = { .fate = FATE_OK } };
 
+	if (ask_libraries(cli, &printing.error) != FATE_OK)
+		return cli_fail(&printing.error);
 	buffer_init(&printing.out, (size_t)1 << 20);
 	config_each(cli->config, measure, &printing);
 	config_each(cli->config, print, &printing);

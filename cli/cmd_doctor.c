@@ -78,7 +78,11 @@ void doctor_say(struct doctor *doctor, enum finding finding, const char *check, 
 void doctor_say_error(struct doctor *doctor, enum finding finding, const char *check, const char *mend,
                       const struct error *error)
 {
-	doctor_say(doctor, finding, check, mend, "%s", error->message);
+	/* The message of one line has what to do behind a semicolon. */
+	const char *advice = strstr(error->message, "; ");
+	int len = advice != NULL ? (int)(advice - error->message) : (int)strlen(error->message);
+
+	doctor_say(doctor, finding, check, advice != NULL ? advice + 2 : mend, "%.*s", len, error->message);
 }
 
 /* ---- configuration ---- */

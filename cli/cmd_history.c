@@ -95,8 +95,8 @@ static enum fate tell_state_json(const struct happening *happening, struct error
 
 	uuid_format(&row->id, id);
 	json_line_text(line, "checkpoint_id", view_of(id));
-	json_line_text(line, "session_id", row->session_id);
-	json_line_text(line, "gate_id", row->gate_id);
+	json_line_text(line, "session_id", row->filled ? row->session_id : VIEW_NULL);
+	json_line_text(line, "gate_id", row->filled ? row->gate_id : VIEW_NULL);
 	json_line_text(line, "state", view_of(gate_state_name(happening->state)));
 	json_line_text(line, "verdict",
 	               row->has_verdict && happening->state != GATE_PENDING ? view_of(verdict_name(row->verdict))
@@ -113,8 +113,8 @@ static enum fate tell_json(struct telling *telling, const struct happening *happ
 	if (happening->decision == NULL)
 		return tell_state_json(happening, error);
 	fate = row_json_decision(happening->decision, &telling->out, error);
-	buffer_append_byte(&telling->out, '\n');
-	screen_write(&telling->out);
+	if (fate == FATE_OK)
+		screen_write_json(&telling->out);
 	return fate;
 }
 

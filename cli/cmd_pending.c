@@ -18,8 +18,8 @@ struct listing {
 	struct error error;
 };
 
-static const char *const titles[] = { "CHECKPOINT", "SESSION", "GATE",     "AGENT",    "RISK",
-	                                  "WAITS FOR",  "EXPIRES", "APPROVED", "ASKED BY", "TITLE" };
+static const char *const titles[] = { "CHECKPOINT", "SESSION", "GATE",     "AGENT", "RISK",
+	                                  "WAITS FOR",  "EXPIRES", "APPROVED", "TITLE" };
 #define TITLES (sizeof(titles) / sizeof(titles[0]))
 
 static enum fate list_json(struct listing *listing, const struct checkpoint *row)
@@ -52,7 +52,6 @@ static enum fate list_row(struct listing *listing, const struct checkpoint *row)
 		{ view_of(trouble ? gate_state_name(row->state) : since), trouble ? COLOUR_RED : COLOUR_NONE },
 		{ view_of(row->held ? "held" : expires), COLOUR_NONE },
 		{ view_of(approved), COLOUR_NONE },
-		{ row->requested_by, COLOUR_NONE },
 		{ row->title, COLOUR_NONE },
 	};
 	return table_row(&listing->table, cells, &listing->error);

@@ -86,10 +86,12 @@ static enum fate show(struct reading *reading, const struct record *record, stru
 		return fate;
 	if (!reading->cli->json) {
 		put_resume(&reading->out, &event, clock_real_us());
+		screen_write(&reading->out);
 		return FATE_OK;
 	}
 	fate = resume_to_json(&event, &reading->out, error);
-	buffer_append_byte(&reading->out, '\n');
+	if (fate == FATE_OK)
+		screen_write_json(&reading->out);
 	return fate;
 }
 
@@ -99,10 +101,8 @@ static bool each_record(void *context, const struct record *record)
 	struct error error = { .fate = FATE_OK };
 
 	arena_reset(reading->arena);
-	if (show(reading, record, &error) == FATE_OK) {
-		screen_write(&reading->out);
+	if (show(reading, record, &error) == FATE_OK)
 		return --reading->left > 0;
-	}
 	buffer_reset(&reading->out);
 	reading->unreadable++;
 	cli_warn("%s, partition %" PRId32 ", offset %" PRId64 " is no resume that can be read: %s",

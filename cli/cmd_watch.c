@@ -84,7 +84,8 @@ static enum fate show(struct watching *watching, const struct record *record, st
 		return FATE_OK;
 	}
 	fate = gate_to_json(&event, &watching->out, error);
-	buffer_append_byte(&watching->out, '\n');
+	if (fate == FATE_OK)
+		screen_write_json(&watching->out);
 	return fate;
 }
 

@@ -17,9 +17,10 @@ struct option_spec {
 };
 
 enum command_flag {
-	COMMAND_VAULT = 1, /* opens the vault: no core dumps, not to be traced */
-	COMMAND_LOGS = 2,  /* logs as configured; the others keep stderr for their one line */
-	COMMAND_RAW = 4,   /* gets its own words as they were given (cli->raw) */
+	COMMAND_VAULT = 1,   /* opens the vault: no core dumps, not to be traced */
+	COMMAND_LOGS = 2,    /* logs as configured; the others keep stderr for their one line */
+	COMMAND_RAW = 4,     /* gets its own words as they were given (cli->raw_argv) */
+	COMMAND_SIGNALS = 8, /* waits for SIGTERM, SIGINT and SIGHUP itself: they are blocked when it is run */
 };
 
 struct command {

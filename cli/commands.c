@@ -94,7 +94,7 @@ const struct command commands[] = {
 	  "fermata worker\n"
 	  "fermata worker --drain                 # for cron, or a Kubernetes Job\n"
 	  "fermata-worker -X log.format=json      # the same program by its own name\n",
-	  worker_options, 0, 0, COMMAND_VAULT | COMMAND_LOGS, cmd_worker },
+	  worker_options, 0, 0, COMMAND_VAULT | COMMAND_LOGS | COMMAND_SIGNALS, cmd_worker },
 	{ "suspend", "[FILE]", "send suspend events: JSON lines from a file or stdin",
 	  "Each line is one SuspendEvent with the field names of its schema. Missing\n"
 	  "ids, times and salt are made. Prints the checkpoint_id of each, in order, once\n"
@@ -194,12 +194,12 @@ const struct command commands[] = {
 	  json_only, 0, 0, 0, cmd_config_check },
 	{ "doctor", "", "find what is wrong, and say how to mend it",
 	  "Looks at the configuration, the limits of this machine, the keys, PostgreSQL\n"
-	  "and its tables, Kafka, the topics and their settings, and whether transactions are\n"
-	  "possible. Changes nothing. Exit 0 when a worker can start, else 1.\n",
+	  "and its tables, Kafka, the topics and their settings, and whether transactions\n"
+	  "are possible. Changes nothing. Exit 0 when a worker can start, else 1.\n",
 	  "fermata doctor\n"
 	  "fermata doctor --json | jq 'select(.result != \"ok\")'\n",
 	  json_only, 0, 0, COMMAND_VAULT, cmd_doctor },
-	{ "demo", "", "tell the story of SESSION-808, with nothing to configure",
+	{ "demo", "", "tell the story of SESSION-808, nothing to configure",
 	  "Starts a private PostgreSQL, a broker and a worker; an agent asks, waits and\n"
 	  "goes on; then everything is taken down. The broker is that of\n"
 	  "kafka.bootstrap.servers when you have set it, else an Apache Kafka of its own\n"
@@ -208,7 +208,7 @@ const struct command commands[] = {
 	  "fermata demo --mock --pause 0\n"
 	  "fermata -X kafka.bootstrap.servers=localhost:9092 demo\n",
 	  demo_options, 0, 0, COMMAND_RAW, cmd_demo },
-	{ "dev", "", "PostgreSQL, broker and worker on this machine, to develop against",
+	{ "dev", "", "all servers on this machine, to develop against",
 	  "Starts them in a temporary directory, makes keys, tables and topics, says how\n"
 	  "to reach it all, and stays until Ctrl-C.\n",
 	  "fermata dev\n"

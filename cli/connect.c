@@ -1,9 +1,20 @@
 #include "cli/connect.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SPARE_BYTES ((size_t)1 << 20) /* key, headers, decisions */
+
+/* What to do, behind a message that does not say so itself. */
+static void advise(struct error *error, const char *advice)
+{
+	size_t len = strlen(error->message);
+
+	if (strchr(error->message, ';') == NULL && strchr(error->message, '`') == NULL &&
+	    len + 2 + strlen(advice) < sizeof(error->message))
+		snprintf(error->message + len, sizeof(error->message) - len, "; %s", advice);
+}
 
 enum fate connect_store_bare(const struct cli *cli, struct store **ret_store, struct error *error)
 {
@@ -19,6 +30,8 @@ enum fate connect_store_bare(const struct cli *cli, struct store **ret_store, st
 	fate = store_connect(*ret_store, error);
 	if (fate == FATE_OK)
 		return FATE_OK;
+	if (error->code == ERR_SERVICE)
+		advise(error, "start it, or correct postgres.dsn");
 	store_close(*ret_store);
 	*ret_store = NULL;
 	return fate;
@@ -84,9 +97,34 @@ enum fate kafka_away(const struct cli *cli, struct error *error)
 {
 	const char *brokers = config_text(cli->config, PARAM_KAFKA_BOOTSTRAP_SERVERS);
 
-	if (error->code != ERR_SERVICE || brokers == NULL || strstr(error->message, brokers) != NULL)
+	if (error->code != ERR_SERVICE || brokers == NULL)
 		return error->fate;
-	return error_wrap(error, "Kafka at %.80s", brokers);
+	if (strstr(error->message, brokers) == NULL)
+		(void)!error_wrap(error, "Kafka at %.80s", brokers);
+	advise(error, "start it, or correct kafka.bootstrap.servers");
+	return error->fate;
+}
+
+enum fate no_such_topic(const char *topic, struct error *error)
+{
+	return error_set(error, FATE_FATAL, ERR_USAGE,
+	                 "topic %.100s does not exist: run `fermata topics create`, or correct topics.* in the "
+	                 "configuration",
+	                 topic);
+}
+
+/* A topic that was made a moment ago is not known to every broker at once. */
+static enum fate warm(struct producer *producer, const char *topic, struct error *error)
+{
+	int64_t until = clock_mono_ms() + NEW_TOPIC_MS;
+	enum fate fate;
+
+	while ((fate = producer_warm(producer, topic, KAFKA_PATIENCE_MS, NULL, error)) == FATE_REJECT) {
+		if (clock_mono_ms() >= until)
+			return no_such_topic(topic, error);
+		producer_poll(producer, 100);
+	}
+	return fate;
 }
 
 enum fate connect_producer(const struct cli *cli, const char *topic, producer_report *report, void *context,
@@ -105,7 +143,7 @@ enum fate connect_producer(const struct cli *cli, const char *topic, producer_re
 	fate = producer_open(ret_producer, &settings, error);
 	if (fate != FATE_OK)
 		return fate;
-	fate = producer_warm(*ret_producer, topic, KAFKA_PATIENCE_MS, NULL, error);
+	fate = warm(*ret_producer, topic, error);
 	if (fate == FATE_OK)
 		return FATE_OK;
 	producer_close(*ret_producer);

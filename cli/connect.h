@@ -14,6 +14,8 @@
 
 /* How long a command that runs once waits for Kafka to say anything. */
 #define KAFKA_PATIENCE_MS 10000
+/* How long a topic that was just made may be unknown to some broker. */
+#define NEW_TOPIC_MS 2000
 
 /* A connection to a database that is migrated. */
 FM_MUSTCHECK enum fate connect_store(const struct cli *cli, struct store **ret_store, struct error *error);
@@ -32,7 +34,10 @@ FM_MUSTCHECK enum fate connect_producer(const struct cli *cli, const char *topic
 
 /* The largest resume or dead letter that can come of records within limits.record_bytes. */
 size_t widest_record(const struct config *config);
-/* Puts the brokers' address before the message of an error of Kafka; returns its fate. */
+/* Fills *error: FATAL ERR_USAGE. */
+enum fate no_such_topic(const char *topic, struct error *error);
+/* Puts the brokers' address before the message of an error of Kafka and what to do behind it; returns its
+ * fate. */
 enum fate kafka_away(const struct cli *cli, struct error *error);
 
 #endif

@@ -18,7 +18,7 @@ void doctor_postgres(struct doctor *doctor)
 	struct store *store = NULL;
 
 	if (connect_store_bare(doctor->cli, &store, &error) != FATE_OK) {
-		doctor_say_error(doctor, FINDING_WRONG, "PostgreSQL", "start it, or correct postgres.dsn", &error);
+		doctor_say_error(doctor, FINDING_WRONG, "PostgreSQL", NULL, &error);
 		return;
 	}
 	doctor_say(doctor, FINDING_OK, "PostgreSQL", NULL, "can be reached, and takes writes");

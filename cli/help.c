@@ -68,9 +68,8 @@ void help_all(const char *group, struct buffer *out)
 		buffer_printf(out, "\nexample:\n  fermata %s COMMAND --help\n", group);
 		return;
 	}
-	buffer_append_text(
-		out, "fermata: holds a running agent at an approval gate, and lets it go on exactly once\n\n"
-			 "usage: fermata COMMAND [ARGUMENTS] [options]\n\n");
+	buffer_append_text(out, "fermata: holds an agent at an approval gate, and lets it go on exactly once\n\n"
+	                        "usage: fermata COMMAND [ARGUMENTS] [options]\n\n");
 	put_summaries(NULL, out);
 	buffer_append_text(out, "\nwith every command, before or behind it:\n");
 	put_options(common_options, out);
@@ -134,7 +133,7 @@ static void man_command(const struct command *command, struct buffer *out)
 	buffer_append_text(out, "\"\n");
 	put_roff(command->about, out);
 	man_options(command->options, out);
-	buffer_append_text(out, ".PP\n.EX\n");
+	buffer_append_text(out, ".PP\nExamples:\n.PP\n.EX\n");
 	put_roff(command->examples, out);
 	buffer_append_text(out, ".EE\n");
 }
@@ -153,9 +152,9 @@ static const char man_head[] =
 	"[\\fIoptions\\fR]\n"
 	".SH DESCRIPTION\n"
 	"An agent that comes to a gate sends a suspend event to Kafka and ends. The worker seals the event and "
-    "keeps\n"
+	"keeps\n"
 	"it in PostgreSQL. When the decision comes, it puts the whole session on the resumes topic, where an "
-    "executor\n"
+	"executor\n"
 	"takes it up. \\fBfermata\\-worker\\fR is the same as \\fBfermata worker\\fR.\n"
 	".SH OPTIONS\n"
 	"These go with every command, before or behind its name.\n";
@@ -163,11 +162,11 @@ static const char man_head[] =
 static const char man_tail[] =
 	".SH OUTPUT\n"
 	"For people: aligned columns, colours only on a terminal and not with \\fBNO_COLOR\\fR set, control "
-    "characters\n"
+	"characters\n"
 	"from outside shown as escapes. With \\fB\\-\\-json\\fR one object a line: field names as in the "
-    "records, unions\n"
+	"records, unions\n"
 	"plain, times as integers (microseconds since 1970), bytes as in Avro's JSON encoding, NaN and "
-    "infinities as\n"
+	"infinities as\n"
 	"strings. Errors go to standard error as one line: what failed, on what, why, and what to do.\n"
 	".SH EXIT STATUS\n"
 	".TP\n.B 0\nDone.\n"
@@ -186,10 +185,10 @@ static const char man_tail[] =
 	"The configuration file.\n"
 	".TP\n.B FERMATA_\\fIKEY\\fR\n"
 	"A key of the configuration in upper case, dots as underscores: \\fBFERMATA_POSTGRES_DSN\\fR. It goes "
-    "before\n"
+	"before\n"
 	"the file; \\fB\\-X\\fR goes before both.\n"
 	".TP\n.B NO_COLOR\n"
-	"No colours when it is set to anything.\n"
+	"No colours when it is set and not empty.\n"
 	".TP\n.B CREDENTIALS_DIRECTORY\n"
 	"Of systemd: its file \\fIkeyring\\fR is a source of keys.\n";
 

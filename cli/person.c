@@ -111,7 +111,7 @@ static void put_time_line(struct buffer *out, const char *label, int64_t at, int
 static void put_times(struct buffer *out, const struct checkpoint *row, int64_t now)
 {
 	put_time_line(out, "suspended", row->suspended_at, now);
-	buffer_printf(out, ", number %" PRId64 " of its session\n", row->suspend_seq);
+	buffer_printf(out, ", suspend_seq %" PRId64 "\n", row->suspend_seq);
 	if (row->expires_at != TIME_NONE) {
 		put_time_line(out, "expires", row->expires_at, now);
 		buffer_printf(out, ", then %s%s\n", on_expiry_name(row->on_expiry), row->held ? " (it is held)" : "");

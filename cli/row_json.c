@@ -12,16 +12,22 @@ static void put_id(struct json_line *line, const char *name, const struct uuid *
 	json_line_text(line, name, view_of(text));
 }
 
+/* Until the suspend event came there is nothing, which is not the empty string. */
+static struct view known(const struct checkpoint *row, struct view text)
+{
+	return row->filled ? text : VIEW_NULL;
+}
+
 static void put_gate(struct json_line *line, const struct checkpoint *row)
 {
-	json_line_text(line, "session_id", row->session_id);
-	json_line_text(line, "gate_id", row->gate_id);
-	json_line_text(line, "tenant", row->tenant);
-	json_line_text(line, "agent", row->agent);
-	json_line_text(line, "agent_version", row->agent_version);
-	json_line_text(line, "title", row->title);
+	json_line_text(line, "session_id", known(row, row->session_id));
+	json_line_text(line, "gate_id", known(row, row->gate_id));
+	json_line_text(line, "tenant", known(row, row->tenant));
+	json_line_text(line, "agent", known(row, row->agent));
+	json_line_text(line, "agent_version", known(row, row->agent_version));
+	json_line_text(line, "title", known(row, row->title));
 	json_line_text(line, "risk", row->filled && row->has_risk ? view_of(risk_name(row->risk)) : VIEW_NULL);
-	json_line_text(line, "requested_by", row->requested_by);
+	json_line_text(line, "requested_by", known(row, row->requested_by));
 	if (!row->filled)
 		return;
 	json_line_number(line, "required_approvals", row->required_approvals);
@@ -134,9 +140,8 @@ enum fate json_line_write(struct json_line *line, struct error *error)
 
 	buffer_init(&out, LINE_MAX_BYTES);
 	fate = json_line_end(line, &out, error);
-	buffer_append_byte(&out, '\n');
 	if (fate == FATE_OK)
-		screen_write(&out);
+		screen_write_json(&out);
 	buffer_done(&out);
 	return fate;
 }

@@ -271,3 +271,36 @@ void screen_write(struct buffer *out)
 		(void)fwrite(out->data, 1, out->len, stdout);
 	buffer_reset(out);
 }
+
+/* Bytes of a character that JSON allows as it is and a terminal, or a reader of lines, may not take well. */
+static size_t troublesome(const uint8_t *at, size_t len)
+{
+	if (at[0] == 0x7f)
+		return 1;
+	if (len >= 2 && at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
+		return 2;
+	if (len >= 3 && at[0] == 0xe2 && at[1] == 0x80 && (at[2] == 0xa8 || at[2] == 0xa9))
+		return 3;
+	return 0;
+}
+
+void screen_write_json(struct buffer *out)
+{
+	size_t from = 0;
+
+	for (size_t at = 0; at < out->len;) {
+		size_t step = troublesome(out->data + at, out->len - at);
+		if (step == 0) {
+			at++;
+			continue;
+		}
+		(void)fwrite(out->data + from, 1, at - from, stdout);
+		printf("\\u%04x", (unsigned)code_point(out->data + at, step));
+		at += step;
+		from = at;
+	}
+	if (out->len > from)
+		(void)fwrite(out->data + from, 1, out->len - from, stdout);
+	(void)putchar('\n');
+	buffer_reset(out);
+}

@@ -47,6 +47,12 @@ enum colour gate_state_colour(enum gate_state state);
 enum colour verdict_colour(enum verdict verdict);
 enum colour risk_colour(enum risk risk);
 
+/*
+ * Ends a line of JSON and writes it to stdout, then empties the buffer. DEL, C1 and the separators of lines of
+ * Unicode are written as escapes, which is the same JSON: they could steer a terminal, and some readers of
+ * lines take them for the end of one.
+ */
+void screen_write_json(struct buffer *out);
 /* Writes what was gathered to stdout and empties it. A failure is kept by stdio: cli_main looks at the end. */
 void screen_write(struct buffer *out);
 

@@ -2,12 +2,15 @@
 
 #include "cli/connect.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define POLL_MS 200
+/* "Now" is when the program was started, not when the broker was asked, and clocks differ a little. */
+#define FROM_NOW_US 1000000
 
 /* A partition on the way to its end. */
 struct part {
@@ -57,26 +60,31 @@ static enum fate add_part(struct reading *reading, const char *topic, int32_t pa
 
 	if (fate != FATE_OK)
 		return fate;
-	*at = (struct partition_at){ topic, partition, reading->tail->from_now ? goal->end : low };
+	*at = (struct partition_at){ topic, partition, low };
+	if (reading->tail->from_now)
+		fate = reader_offset_at_time(reading->reader, topic, partition,
+		                             reading->tail->cli->started_at - FROM_NOW_US, KAFKA_PATIENCE_MS,
+		                             &at->offset, error);
 	goal->done = low >= goal->end;
 	reading->left += goal->done ? 0 : 1;
 	reading->len++;
-	return FATE_OK;
+	return fate;
 }
 
 static enum fate add_topic(struct reading *reading, const char *topic, struct error *error)
 {
-	int32_t count;
+	int32_t count = 0;
+	int64_t until = clock_mono_ms() + NEW_TOPIC_MS;
 	enum fate fate = reader_partitions(reading->reader, topic, KAFKA_PATIENCE_MS, &count, error);
 
+	while (fate == FATE_OK && count == 0 && clock_mono_ms() < until) {
+		(void)poll(NULL, 0, 100);
+		fate = reader_partitions(reading->reader, topic, KAFKA_PATIENCE_MS, &count, error);
+	}
 	if (fate != FATE_OK)
 		return fate;
 	if (count == 0)
-		return error_set(
-			error, FATE_FATAL, ERR_USAGE,
-			"topic %.100s does not exist: run `fermata topics create`, or correct topics.* in the "
-			"configuration",
-			topic);
+		return no_such_topic(topic, error);
 	size_t room = reading->len + (size_t)count;
 	struct partition_at *parts = reallocarray(reading->parts, room, sizeof(*parts));
 	if (parts != NULL)
