@@ -11,17 +11,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MIB                   ((size_t)1024 * 1024)
-#define DEFAULT_PREFETCH      (16 * MIB)
-#define DEFAULT_RECORD        (8 * MIB + MIB / 4)
-#define SMALLEST_FETCH        (MIB / 2)
-#define LARGEST_FETCH         ((size_t)1000000000) /* librdkafka's own bounds */
-#define LARGEST_RECEIVE       ((size_t)2000000000)
-#define DEFAULT_SESSION_MS    45000
-#define LONGEST_HEARTBEAT_MS  3000
-#define BEATS_A_SESSION       4
-#define CLOSE_POLL_MS         50
-#define CLOSE_SHARE_FOR_LEAVE 3 / 4 /* of the deadline; the rest is for ending the threads */
+#define MIB                  ((size_t)1024 * 1024)
+#define DEFAULT_PREFETCH     (16 * MIB)
+#define DEFAULT_RECORD       (8 * MIB + MIB / 4)
+#define SMALLEST_FETCH       (MIB / 2)
+#define LARGEST_FETCH        ((size_t)1000000000) /* librdkafka's own bounds */
+#define LARGEST_RECEIVE      ((size_t)2000000000)
+#define DEFAULT_SESSION_MS   45000
+#define LONGEST_HEARTBEAT_MS 3000
+#define BEATS_A_SESSION      4
+#define CLOSE_POLL_MS        50
 
 /* ---- properties ---- */
 
@@ -289,7 +288,7 @@ void reader_close(struct reader *reader, int64_t deadline_ms)
 	if (!closing) /* left open: the process is about to have other sorrows */
 		return;
 	closing->reader = reader;
-	closing->leave_until_ms = clock_mono_ms() + deadline_ms * CLOSE_SHARE_FOR_LEAVE;
+	closing->leave_until_ms = clock_mono_ms() + deadline_ms * 3 / 4; /* the rest is for ending the threads */
 	if (!deadline_run(close_work, closing, deadline_ms, &started)) {
 		if (!started)
 			free(closing);

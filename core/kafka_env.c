@@ -103,14 +103,14 @@ static enum fate add_all(struct list *list, const char *half, struct error *erro
 		const char *found = NULL;
 		char name[NAME_MAX_LEN];
 
-		if (!equals || strncmp(*at, PREFIX, strlen(PREFIX)))
+		if (!equals || strncmp(*at, PREFIX, strlen(PREFIX)) != 0)
 			continue;
 		for (size_t i = 0; i < 2; i++)
 			if (!strncmp(variable, halves[i], strlen(halves[i])))
 				found = halves[i];
 		snprintf(name, sizeof(name), "%.*s", (int)(equals - variable), variable);
 		if (is_service_link(name) ||
-		    (half ? !found || strncasecmp(found, half, strlen(half)) : found != NULL))
+		    (half ? !found || strncasecmp(found, half, strlen(half)) != 0 : found != NULL))
 			continue;
 		variable += found ? strlen(found) : 0;
 		fate = add(list, variable, (size_t)(equals - variable), equals + 1, error);

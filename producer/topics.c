@@ -102,7 +102,7 @@ static size_t find_want(const struct topic_want *wanted, size_t len, const char 
 {
 	size_t i = 0;
 
-	while (i < len && strcmp(wanted[i].name, name))
+	while (i < len && strcmp(wanted[i].name, name) != 0)
 		i++;
 	return i;
 }
