@@ -1,0 +1,205 @@
+// links: worker schemas vault config store consumer producer core
+// Relays of one shard through every trouble that can be drawn: L2 whenever anything becomes readable, L3 once
+// the trouble is over.
+#include "test_relay_base.h"
+
+#define SEEDS 3000
+
+/* Everything that was decided has gone, and people were told the last of it. */
+static void check_all_resumed(bool doubts)
+{
+	for (int i = 0; i < CHECKPOINTS; i++) {
+		const struct base_row *row = &play.base.rows[i];
+		if (doubts && row->state == GATE_IN_DOUBT)
+			continue;
+		assert_int_equal(row->state, GATE_RESUMED);
+		assert_int_equal(resumes_of(i), 1);
+		assert_false(row->outbox);
+		assert_int_equal(row->gate, 0);
+		assert_true(play.broker.gate_version[i] > 0);
+	}
+}
+
+static void note_seed(uint64_t seed)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)seed);
+	setenv("TEST_RELAY_SEED", text, 1); /* to be found in a debugger or a core */
+}
+
+static void one_life_publishes_all(void **state)
+{
+	(void)state;
+	play_begin(1);
+	run_life(12);
+	check_all_resumed(false);
+	assert_int_equal(play.base.next, play.broker.len); /* read on while idle, past the last marker */
+}
+
+static void any_trouble(bool intrusion, bool rebuild)
+{
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		note_seed(seed);
+		play_begin(seed);
+		play.trouble = 1 + draw(6);
+		play.intrusion = intrusion;
+		for (int lives = 1 + draw(8); lives > 0; lives--) {
+			run_life(1 + draw(10));
+			if (rebuild && chance(10)) {
+				play.base = empty_base();
+				play.has_kept = false;
+				play.rebuilt = true;
+			}
+		}
+		play.trouble = 0;
+		run_life(12);
+		check_all_resumed(play.rebuilt);
+	}
+}
+
+static void crashes_and_restores(void **state)
+{
+	(void)state;
+	any_trouble(false, false);
+}
+
+static void two_relays_for_one_shard(void **state)
+{
+	(void)state;
+	any_trouble(true, false);
+}
+
+static void databases_that_are_lost(void **state)
+{
+	(void)state;
+	any_trouble(true, true);
+}
+
+/* ---- single cases ---- */
+
+static void what_cannot_be_opened_is_quarantined_alone(void **state)
+{
+	(void)state;
+	play_begin(2);
+	play.broken = 4;
+	run_life(8);
+	assert_int_equal(play.base.rows[4].state, GATE_QUARANTINED);
+	assert_int_equal(resumes_of(4), 0);
+	assert_int_equal(play.base.rows[4].gate, 0); /* told without its action */
+	for (int i = 0; i < CHECKPOINTS; i++)
+		assert_int_equal(resumes_of(i), i != 4);
+}
+
+static void what_must_wait_holds_up_no_other(void **state)
+{
+	(void)state;
+	play_begin(3);
+	play.waiting = 0; /* the lowest seq */
+	run_life(8);
+	assert_int_equal(play.base.rows[0].state, GATE_DECIDED);
+	for (int i = 1; i < CHECKPOINTS; i++)
+		assert_int_equal(resumes_of(i), 1);
+	play.waiting = -1;
+	play.now_ms += 60000;
+	run_life(8);
+	check_all_resumed(false);
+}
+
+static void too_large_is_quarantined_and_the_others_go(void **state)
+{
+	(void)state;
+	play_begin(4);
+	play.broker.too_large = 2;
+	run_life(30);
+	assert_int_equal(play.base.rows[2].state, GATE_QUARANTINED);
+	for (int i = 0; i < CHECKPOINTS; i++)
+		assert_int_equal(resumes_of(i), i != 2);
+}
+
+static void too_large_only_together_is_nobodys_fault(void **state)
+{
+	(void)state;
+	play_begin(5);
+	play.broker.request_records = 2;
+	run_life(60);
+	check_all_resumed(false);
+	play_begin(6);
+	play.broker.request_records = 3;
+	play.broker.too_large = 5;
+	run_life(60);
+	for (int i = 0; i < CHECKPOINTS; i++)
+		assert_int_equal(resumes_of(i), i != 5);
+	assert_int_equal(play.base.rows[5].state, GATE_QUARANTINED);
+}
+
+/* Nobody said that the old one was lost: the call that found it out has made another. */
+static void a_new_connection_ends_the_term(void **state)
+{
+	(void)state;
+	play_begin(7);
+	run_life(4);
+	assert_int_equal(play.broker.epoch, 1);
+	play.reconnect_at = 3;
+	run_life(4);
+	assert_int_equal(play.broker.epoch, 3);
+}
+
+static void decide_each_second(void)
+{
+	for (int i = 0; i < CHECKPOINTS; i++)
+		play.decided_at[i] = (i + 1) * SECOND;
+}
+
+/* A ledger whose beginning is gone: what was decided before what is left cannot be known. */
+static void a_ledger_cut_short_is_doubted(void **state)
+{
+	(void)state;
+	play_begin(8);
+	for (int i = 0; i < 20; i++)
+		append(MARK_CONTROL, NULL);
+	decide_each_second();
+	play.broker.low = 10;
+	play.now_ms = 5 * 1000; /* the first record that is left: checkpoints 0 to 3 were decided before */
+	struct uuid id = id_of(7);
+	append(MARK_COMMITTED, &id);
+	play.now_ms = 100000;
+	run_life(8);
+	for (int i = 0; i < CHECKPOINTS; i++)
+		assert_int_equal(play.base.rows[i].state, i < 4 ? GATE_IN_DOUBT : GATE_RESUMED);
+	assert_int_equal(resumes_of(7), 1);
+}
+
+/* The database knows nothing of a ledger that goes on more than a minute past some decisions. */
+static void a_rebuild_doubts_what_its_ledger_outlived(void **state)
+{
+	struct uuid id = id_of(7);
+
+	(void)state;
+	play_begin(9);
+	decide_each_second();
+	play.now_ms = 63 * 1000; /* checkpoints 0 and 1 were decided after 1 and 2 s, 2 after exactly 3 */
+	append(MARK_COMMITTED, &id);
+	run_life(8);
+	for (int i = 0; i < CHECKPOINTS; i++)
+		assert_int_equal(play.base.rows[i].state, i < 2 ? GATE_IN_DOUBT : GATE_RESUMED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_life_publishes_all),
+		cmocka_unit_test(crashes_and_restores),
+		cmocka_unit_test(two_relays_for_one_shard),
+		cmocka_unit_test(databases_that_are_lost),
+		cmocka_unit_test(what_cannot_be_opened_is_quarantined_alone),
+		cmocka_unit_test(what_must_wait_holds_up_no_other),
+		cmocka_unit_test(too_large_is_quarantined_and_the_others_go),
+		cmocka_unit_test(too_large_only_together_is_nobodys_fault),
+		cmocka_unit_test(a_new_connection_ends_the_term),
+		cmocka_unit_test(a_ledger_cut_short_is_doubted),
+		cmocka_unit_test(a_rebuild_doubts_what_its_ledger_outlived),
+	};
+
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}

@@ -1,0 +1,496 @@
+/*
+ * test_relay_base.h - the second half of test_relay.h: the database, what is sealed and encoded, the rest of
+ * the worker, and how a relay is brought to life.
+ */
+#ifndef FERMATA_TESTS_UNIT_TEST_RELAY_BASE_H
+#define FERMATA_TESTS_UNIT_TEST_RELAY_BASE_H
+
+#include "test_relay.h"
+
+#define TAKE_MS 5000 /* an R3 and what comes with it: so that idle readings and doubts come about */
+
+struct store {
+	int nothing;
+};
+
+static struct store the_store;
+
+/* ---- the database ---- */
+
+enum fate store_connect(struct store *store, struct error *error)
+{
+	(void)store;
+	return strikes() ? trouble(error) : FATE_OK;
+}
+
+uint64_t store_reconnects(const struct store *store)
+{
+	(void)store;
+	return play.connects;
+}
+
+int store_socket(const struct store *store)
+{
+	(void)store;
+	return -1;
+}
+
+void store_close(struct store *store)
+{
+	(void)store;
+}
+
+enum fate store_listen(struct store *store, struct error *error)
+{
+	(void)store;
+	return strikes() ? trouble(error) : FATE_OK;
+}
+
+bool store_notified(struct store *store)
+{
+	(void)store;
+	return false;
+}
+
+enum fate store_ledger(struct store *store, const struct shard *shard, struct ledger *ret_ledger,
+                       struct error *error)
+{
+	(void)store;
+	assert_string_equal(shard->topic, "resumes");
+	assert_int_equal(shard->partition, 3);
+	if (strikes())
+		return trouble(error);
+	ret_ledger->next = play.base.has_ledger ? play.base.next : LEDGER_NONE;
+	ret_ledger->doubt_before = play.base.has_ledger ? play.base.doubt_before : TIME_NONE;
+	return FATE_OK;
+}
+
+static inline bool stands_at(int64_t mine)
+{
+	return play.base.has_ledger ? play.base.next == mine : mine == LEDGER_NONE;
+}
+
+static inline enum fate stale(struct error *error)
+{
+	return error_set(error, FATE_RETRY, ERR_STALE, "the ledger stands elsewhere");
+}
+
+static inline void raise_gate(struct base_row *row, int64_t version)
+{
+	row->version = row->version + 1 > version ? row->version + 1 : version;
+	row->gate = row->version;
+}
+
+enum fate store_ledger_advance(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
+                               int64_t doubt_before, const uint8_t routes_digest[32],
+                               const struct ledger_found *found, size_t len, size_t *ret_new,
+                               struct error *error)
+{
+	(void)store;
+	(void)shard;
+	if (strikes())
+		return trouble(error);
+	if (!stands_at(mine))
+		return stale(error);
+	assert_true(next >= mine && next <= play.broker.len);
+	for (size_t i = 0; i < len; i++) {
+		struct base_row *row = &play.base.rows[number_of(&found[i].checkpoint_id)];
+		if (row->state == GATE_RESUMED)
+			continue;
+		row->decided = true;
+		row->state = GATE_RESUMED;
+		row->outbox = false;
+		raise_gate(row, found[i].appended_at);
+		++*ret_new;
+	}
+	play.base.has_ledger = true;
+	play.base.next = next;
+	play.base.doubt_before = doubt_before;
+	play.base.read_whole = memcmp(routes_digest, play.worker.routes_digest, 32) == 0;
+	return answer_lost() ? trouble(error) : FATE_OK;
+}
+
+static inline struct checkpoint *row_copy(struct arena *arena, int number)
+{
+	const struct base_row *row = &play.base.rows[number];
+	struct checkpoint *copy = arena_alloc(arena, sizeof(*copy));
+
+	assert_non_null(copy);
+	*copy = (struct checkpoint){
+		.id = id_of(number),
+		.state = row->state,
+		.filled = true,
+		.session_id = VIEW_LITERAL("SESSION-808"),
+		.has_verdict = row->decided,
+		.verdict = VERDICT_REJECTED,
+		.decided_at = row->decided_at,
+		.appended_at = 0,
+		.expires_at = TIME_NONE,
+		.version = row->version,
+		.sealed = { .has_key = true, .body = VIEW_LITERAL("sealed") },
+	};
+	memset(copy->digest, number, DIGEST_LEN);
+	return copy;
+}
+
+static inline bool is_skipped(const struct uuid *skip, size_t len, int number)
+{
+	for (size_t i = 0; i < len; i++)
+		if (number_of(&skip[i]) == number)
+			return true;
+	return false;
+}
+
+static inline int lowest_after(int64_t seq, const struct uuid *skip, size_t skip_len)
+{
+	int lowest = -1;
+
+	for (int i = 0; i < CHECKPOINTS; i++) {
+		const struct base_row *row = &play.base.rows[i];
+		if (row->outbox && row->state == GATE_DECIDED && row->seq > seq && !is_skipped(skip, skip_len, i) &&
+		    (lowest < 0 || row->seq < play.base.rows[lowest].seq))
+			lowest = i;
+	}
+	return lowest;
+}
+
+static inline void take_rows(struct relay_take *take, size_t rows, const struct uuid *skip, size_t skip_len,
+                             struct arena *arena)
+{
+	int64_t seq = 0;
+
+	take->rows = arena_array(arena, CHECKPOINTS, sizeof(*take->rows));
+	take->gates = arena_array(arena, CHECKPOINTS, sizeof(*take->gates));
+	assert_true(take->rows != NULL && take->gates != NULL);
+	for (int i; take->ready && take->rows_len < rows && (i = lowest_after(seq, skip, skip_len)) >= 0;) {
+		seq = play.base.rows[i].seq;
+		take->rows[take->rows_len++] = (struct outbox_row){ .seq = seq, .checkpoint = row_copy(arena, i) };
+	}
+	for (int i = 0; i < CHECKPOINTS && take->gates_len < rows; i++)
+		if (play.base.rows[i].gate > 0)
+			take->gates[take->gates_len++] =
+				(struct gate_row){ .checkpoint = row_copy(arena, i), .version = play.base.rows[i].gate };
+}
+
+/* Intake, of which only this is seen: what was not decided is, now and then. */
+static inline void decide_some(void)
+{
+	for (int i = 0; i < CHECKPOINTS; i++) {
+		struct base_row *row = &play.base.rows[i];
+		if (row->decided || !chance(play.trouble > 0 ? 25 : 100))
+			continue;
+		row->decided = row->outbox = true;
+		row->state = GATE_DECIDED;
+		row->seq = ++play.base.seq;
+		if (play.decided_at[i] == 0)
+			play.decided_at[i] = clock_real_us();
+		row->decided_at = play.decided_at[i];
+		raise_gate(row, row->decided_at);
+	}
+}
+
+enum fate store_relay_take(struct store *store, const struct shard *shard, const uint8_t routes_digest[32],
+                           const struct uuid *skip, size_t skip_len, size_t rows, size_t bytes,
+                           bool with_action, struct arena *arena, struct relay_take *ret_take,
+                           struct error *error)
+{
+	struct life *life = life_now();
+
+	(void)store;
+	(void)shard;
+	(void)bytes;
+	(void)with_action;
+	assert_memory_equal(routes_digest, play.worker.routes_digest, 32);
+	if (strikes())
+		return trouble(error);
+	decide_some();
+	play.now_ms += TAKE_MS;
+	play.connects += life->takes == play.reconnect_at;
+	if (--life->takes <= 0)
+		atomic_store(&life->relay->ended, true);
+	*ret_take = (struct relay_take){
+		.ledger = { play.base.has_ledger ? play.base.next : LEDGER_NONE,
+		            play.base.has_ledger ? play.base.doubt_before : TIME_NONE },
+		.ready = play.base.has_ledger && play.base.read_whole,
+	};
+	take_rows(ret_take, rows, skip, skip_len, arena);
+	return FATE_OK;
+}
+
+enum fate store_relay_mark(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
+                           const struct gate_sent *resumed, size_t resumed_len, const struct gate_sent *gates,
+                           size_t gates_len, int64_t now, struct error *error)
+{
+	(void)store;
+	(void)shard;
+	(void)now;
+	if (strikes())
+		return trouble(error);
+	if (!stands_at(mine))
+		return stale(error);
+	assert_true(next >= mine && next <= play.broker.len);
+	for (size_t i = 0; i < resumed_len; i++) {
+		struct base_row *row = &play.base.rows[number_of(&resumed[i].checkpoint_id)];
+		row->decided = true;
+		row->state = GATE_RESUMED;
+		row->outbox = false;
+		if (resumed[i].version > row->version)
+			row->version = resumed[i].version;
+		if (row->gate <= resumed[i].version)
+			row->gate = 0;
+	}
+	for (size_t i = 0; i < gates_len; i++) {
+		struct base_row *row = &play.base.rows[number_of(&gates[i].checkpoint_id)];
+		if (row->gate <= gates[i].version)
+			row->gate = 0;
+	}
+	play.base.next = next;
+	return answer_lost() ? trouble(error) : FATE_OK;
+}
+
+enum fate store_relay_set_aside(struct store *store, const struct shard *shard, int64_t mine,
+                                const struct uuid *checkpoint_id, enum gate_state state, const char *reason,
+                                int64_t now, struct error *error)
+{
+	struct base_row *row = &play.base.rows[number_of(checkpoint_id)];
+
+	(void)store;
+	(void)shard;
+	assert_non_null(reason);
+	if (strikes())
+		return trouble(error);
+	if (!stands_at(mine))
+		return stale(error);
+	if (row->state == GATE_DECIDED) {
+		row->state = state;
+		row->outbox = false;
+		raise_gate(row, now);
+	}
+	return answer_lost() ? trouble(error) : FATE_OK;
+}
+
+/* ---- sealed and encoded: a body is the number of its checkpoint, a record the id ---- */
+
+enum fate vault_unseal(struct vault *vault, const struct seal_context *context, const struct sealed *sealed,
+                       struct arena *arena, struct view *ret_plaintext, struct error *error)
+{
+	int number = number_of(&context->checkpoint_id);
+
+	(void)vault;
+	(void)sealed;
+	if (number == play.broken)
+		return error_set(error, FATE_REJECT, ERR_TAMPERED, "its tag does not verify");
+	if (number == play.waiting || (play.trouble > 0 && chance(2)))
+		return error_set(error, FATE_RETRY, ERR_KEY, "the key cannot be had now");
+	*ret_plaintext = arena_copy(arena, (struct view){ &context->checkpoint_id.bytes[15], 1 });
+	return FATE_OK;
+}
+
+enum fate vault_unseal_edits(struct vault *vault, struct view tenant, const struct uuid *checkpoint_id,
+                             const struct uuid *decision_id, const struct sealed *sealed, struct arena *arena,
+                             struct view *ret_plaintext, struct error *error)
+{
+	(void)vault;
+	(void)tenant;
+	(void)checkpoint_id;
+	(void)decision_id;
+	(void)sealed;
+	(void)arena;
+	(void)ret_plaintext;
+	return error_set(error, FATE_REJECT, ERR_BUG, "there are no edits here");
+}
+
+void vault_checkpoint_digest(struct view body, uint8_t ret_digest[DIGEST_LEN])
+{
+	memset(ret_digest, body.data[0], DIGEST_LEN);
+}
+
+enum fate codec_new(struct codec **ret_codec, const struct codec_settings *settings, struct error *error)
+{
+	(void)settings;
+	(void)error;
+	*ret_codec = NULL;
+	return FATE_OK;
+}
+
+void codec_free(struct codec *codec)
+{
+	(void)codec;
+}
+
+enum fate codec_guard_suspend_body(struct codec *codec, struct view body, struct error *error)
+{
+	(void)codec;
+	(void)body;
+	(void)error;
+	return FATE_OK;
+}
+
+enum fate codec_read_action(struct codec *codec, struct view body, struct arena *arena,
+                            struct action *ret_action, struct error *error)
+{
+	(void)codec;
+	(void)body;
+	(void)arena;
+	(void)error;
+	*ret_action = (struct action){ 0 };
+	return FATE_OK;
+}
+
+enum fate codec_take_edits(struct codec *codec, struct view body, struct arena *arena,
+                           struct edits *ret_edits, struct error *error)
+{
+	(void)codec;
+	(void)body;
+	(void)arena;
+	(void)ret_edits;
+	return error_set(error, FATE_REJECT, ERR_BUG, "there are no edits here");
+}
+
+enum fate codec_put_resume(struct codec *codec, const struct resume_event *event, struct view suspend_body,
+                           struct buffer *out, struct error *error)
+{
+	(void)codec;
+	(void)error;
+	assert_int_equal(suspend_body.data[0], number_of(&event->resume_id));
+	buffer_append(out, event->resume_id.bytes, sizeof(event->resume_id.bytes));
+	return FATE_OK;
+}
+
+enum fate codec_put_gate(struct codec *codec, const struct gate_event *event, struct buffer *out,
+                         struct error *error)
+{
+	(void)codec;
+	(void)error;
+	buffer_append(out, event->checkpoint_id.bytes, sizeof(event->checkpoint_id.bytes));
+	return FATE_OK;
+}
+
+enum fate codec_take_resume_head(struct codec *codec, struct view value, struct arena *arena,
+                                 struct resume_event *ret_event, struct error *error)
+{
+	(void)codec;
+	(void)arena;
+	(void)error;
+	*ret_event = (struct resume_event){ .verdict = VERDICT_REJECTED };
+	assert_int_equal(value.len, sizeof(ret_event->resume_id.bytes));
+	memcpy(ret_event->resume_id.bytes, value.data, value.len);
+	return FATE_OK;
+}
+
+/* ---- the rest of the worker ---- */
+
+bool worker_stopping(const struct worker *worker)
+{
+	(void)worker;
+	return false;
+}
+
+bool worker_wait(struct worker *worker, int64_t ms)
+{
+	struct life *life = life_now();
+
+	(void)worker;
+	play.now_ms += ms;
+	if (++life->waits > 2000) /* it has had its time */
+		atomic_store(&life->relay->ended, true);
+	return false;
+}
+
+void worker_fail(struct worker *worker, const char *room, const struct error *error)
+{
+	(void)worker;
+	fail_msg("%s: %s", room, error->message);
+}
+
+void worker_part_ok(struct worker *worker, enum worker_part part, bool ok)
+{
+	(void)worker;
+	(void)part;
+	(void)ok;
+}
+
+int32_t worker_partitions(const struct worker *worker, const char *topic)
+{
+	(void)worker;
+	(void)topic;
+	return 6;
+}
+
+enum fate worker_open_store(const struct worker *worker, const char *room, struct store **ret_store,
+                            struct error *error)
+{
+	(void)worker;
+	(void)room;
+	(void)error;
+	*ret_store = &the_store;
+	return FATE_OK;
+}
+
+/* ---- lives ---- */
+
+/* One relay from its first R1 to its end, after so many R3s or when the power goes. */
+static inline void run_life(int takes)
+{
+	int ends[2];
+	struct relay *relay = calloc(1, sizeof(*relay));
+
+	assert_non_null(relay);
+	assert_int_equal(pipe(ends), 0);
+	close(ends[1]); /* it never has to wait for work */
+	relay->worker = &play.worker;
+	relay->partition = 3;
+	relay->wake_fd = ends[0];
+	snprintf(relay->topic, sizeof(relay->topic), "resumes");
+	snprintf(relay->transactional_id, sizeof(relay->transactional_id), "fermata.resumes.3");
+	atomic_store(&relay->held, true);
+	play.lives[play.depth++] = (struct life){ .relay = relay, .takes = takes };
+	assert_null(relay_thread(relay));
+	play.depth--;
+	close(ends[0]);
+	free(relay);
+}
+
+/* Every suspend was read, and nothing else. */
+static inline struct base empty_base(void)
+{
+	struct base base = { .seq = 0 };
+
+	for (int i = 0; i < CHECKPOINTS; i++)
+		base.rows[i] = (struct base_row){ .state = GATE_PENDING, .version = i + 1, .gate = i + 1 };
+	return base;
+}
+
+static inline void play_begin(uint64_t seed)
+{
+	struct config *config = play.config;
+
+	memset(&play, 0, sizeof(play));
+	play.config = config;
+	play.random = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
+	play.now_ms = 1000000;
+	play.broken = play.waiting = play.broker.too_large = -1;
+	play.worker.config = config;
+	snprintf(play.worker.cluster_id, sizeof(play.worker.cluster_id), "cluster");
+	memset(play.worker.routes_digest, 0xA7, 32);
+	play.base = empty_base();
+}
+
+static inline int group_setup(void **state)
+{
+	struct config_request request = { 0 };
+	struct error error;
+
+	(void)state;
+	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	return config_load(&play.config, &request, &error) == FATE_OK ? 0 : -1;
+}
+
+static inline int group_teardown(void **state)
+{
+	(void)state;
+	config_free(play.config);
+	return 0;
+}
+
+#endif
