@@ -3,7 +3,6 @@
  * which the sanitizer of gcc 12 does not know: a thread that it has not seen begin crashes in it, and locks that
  * it has not seen taken look like races. glibc's types of both kinds have the same layout.
  */
-#ifdef __SANITIZE_THREAD__
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -122,6 +121,3 @@ void cnd_destroy(cnd_t *condition)
 {
 	pthread_cond_destroy((pthread_cond_t *)condition);
 }
-#else
-typedef int tsan_threads_are_not_needed;
-#endif
