@@ -32,7 +32,7 @@ static void say_line(const char *before, struct view text)
 	buffer_done(&line);
 }
 
-static void say_args(const char *before, const char *fmt, va_list args)
+static void FM_PRINTF(2, 0) say_args(const char *before, const char *fmt, va_list args)
 {
 	char *text = NULL;
 

@@ -138,9 +138,12 @@ static int choose(struct deciding *deciding, const char *id)
 
 static void look_up_login(char *login, size_t cap)
 {
-	const struct passwd *entry = getpwuid(getuid());
-	const char *name = entry != NULL ? entry->pw_name : getenv("LOGNAME");
+	struct passwd entry, *found = NULL;
+	char strings[4096];
+	const char *name = getenv("LOGNAME");
 
+	if (getpwuid_r(getuid(), &entry, strings, sizeof(strings), &found) == 0 && found != NULL)
+		name = found->pw_name;
 	if (name != NULL && *name != '\0')
 		snprintf(login, cap, "%s", name);
 	else

@@ -159,8 +159,6 @@ static void tell_whose(struct telling *telling, const struct checkpoint *row)
 
 static enum fate tell_all(struct telling *telling, struct error *error)
 {
-	const struct checkpoint *whose = NULL;
-
 	qsort(telling->list, telling->len, sizeof(*telling->list), by_time);
 	for (size_t i = 0; i < telling->len; i++) {
 		const struct happening *happening = &telling->list[i];
@@ -170,9 +168,8 @@ static enum fate tell_all(struct telling *telling, struct error *error)
 				return fate;
 			continue;
 		}
-		if (happening->row != whose)
+		if (i == 0 || happening->row != telling->list[i - 1].row)
 			tell_whose(telling, happening->row);
-		whose = happening->row;
 		buffer_append_text(&telling->out, "  ");
 		if (happening->decision != NULL)
 			person_decision(&telling->out, happening->decision, telling->now);

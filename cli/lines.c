@@ -29,7 +29,6 @@ static void compact(struct lines *lines)
 static bool take_line(struct lines *lines, struct view *ret_line)
 {
 	size_t from = lines->given + lines->searched;
-	const uint8_t *start = lines->held.data + lines->given;
 	const uint8_t *end =
 		lines->held.len > from ? memchr(lines->held.data + from, '\n', lines->held.len - from) : NULL;
 
@@ -37,6 +36,7 @@ static bool take_line(struct lines *lines, struct view *ret_line)
 		lines->searched = lines->held.len - lines->given;
 		return false;
 	}
+	const uint8_t *start = lines->held.data + lines->given;
 	*ret_line = (struct view){ start, (size_t)(end - start) };
 	lines->given += ret_line->len + 1;
 	lines->searched = 0;

@@ -24,10 +24,10 @@ static struct topic_facts planned(const struct config *config, enum topic_kind k
 	struct topic_facts facts = { APPENDTIME, DELETE, retention, -1, DAY_MS, record + SPARE };
 
 	/* A resume outlives the decision that it follows: the topic is the ledger of what was published. */
-	if (kind == TOPIC_RESUMES)
+	if (kind == TOPIC_RESUMES) {
 		facts.retention_ms = retention + DAY_MS;
-	if (kind == TOPIC_RESUMES)
 		facts.max_message_bytes = (int64_t)widest_record(config) + SPARE;
+	}
 	if (kind == TOPIC_GATES)
 		snprintf(facts.cleanup, sizeof(facts.cleanup), COMPACT);
 	/* Takes whatever the others let in, with headers. */

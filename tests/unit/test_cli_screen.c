@@ -27,17 +27,16 @@ static void assert_clean(struct view text, const char *expected)
 
 static void no_text_steers_the_terminal(void **state)
 {
+	const uint8_t csi[] = { 0xc2, 0x9b, '3', '1', 'm' };          /* C1: in one character */
+	const uint8_t turned[] = { 0xe2, 0x80, 0xae, 't', 'x', 't' }; /* right-to-left override */
+
 	(void)state;
 	assert_clean(view_of("Grüße, 世界 🎼"), "Grüße, 世界 🎼");
 	assert_clean(view_of("\x1b[31mred\x1b]0;title\x07"), "\\x1b[31mred\\x1b]0;title\\x07");
 	assert_clean(view_of("a\tb\rc\nd\x7f"), "a\\tb\\rc d\\x7f");
 	assert_clean((struct view){ (const uint8_t *)"a\0b", 3 }, "a\\x00b");
-	assert_clean(view_of("\xc2\x9b"
-	                     "31m"),
-	             "\\x9b31m"); /* C1: CSI in one character */
-	assert_clean(view_of("\xe2\x80\xae"
-	                     "txt.exe"),
-	             "\\u{202e}txt.exe"); /* right-to-left override */
+	assert_clean((struct view){ csi, sizeof(csi) }, "\\x9b31m");
+	assert_clean((struct view){ turned, sizeof(turned) }, "\\u{202e}txt");
 	assert_clean(view_of("\xff\xc3(\xed\xa0\x80"), "\\xff\\xc3(\\xed\\xa0\\x80");
 	assert_clean(view_of("\xf3\xa0\x81\x81"), "\\u{e0041}"); /* tags: text that is not seen */
 	assert_clean(VIEW_NULL, "");
