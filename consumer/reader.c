@@ -230,6 +230,7 @@ const char *reader_intern(struct reader *reader, const char *topic)
 
 void reader_stop_waiting(struct reader *reader)
 {
+	atomic_store(&reader->woken, true);
 	rd_kafka_queue_yield(reader->queue);
 }
 

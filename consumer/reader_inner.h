@@ -12,6 +12,7 @@
 #include "consumer/reader.h"
 
 #include <librdkafka/rdkafka.h>
+#include <stdatomic.h>
 
 #define POSITION_UNKNOWN (-1) /* started at READER_BEGINNING, nothing seen yet */
 
@@ -26,6 +27,7 @@ struct fetched {
 struct reader {
 	rd_kafka_t *rk;
 	rd_kafka_queue_t *queue; /* the consumer's, for reader_stop_waiting */
+	atomic_bool woken;       /* by it; the queue's own mark is used up by the first look without waiting */
 	bool in_group;
 
 	char **names; /* interned topic names, freed with the reader */

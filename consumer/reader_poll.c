@@ -276,7 +276,10 @@ static rd_kafka_message_t *next_message(struct reader *reader, int timeout_ms)
 	if (message || reader->tell_revoked || reader->tell_assigned || reader->fault.fate != FATE_OK)
 		return message;
 	reader_wake_fetchers(reader);
-	return timeout_ms > 0 ? rd_kafka_consumer_poll(reader->rk, timeout_ms) : NULL;
+	if (timeout_ms > 0 && !atomic_load(&reader->woken))
+		message = rd_kafka_consumer_poll(reader->rk, timeout_ms);
+	atomic_store(&reader->woken, false);
+	return message;
 }
 
 enum fate reader_poll(struct reader *reader, int timeout_ms, enum reader_event *ret_event,
