@@ -64,6 +64,7 @@ struct maker {
 	char classpath[DEV_PATH_MAX];
 	char home[DEV_PATH_MAX];
 	char settings[DEV_PATH_MAX]; /* server.properties */
+	char tmpdir[DEV_PATH_MAX];   /* the option that keeps what java unpacks out of /tmp: we kill it */
 };
 
 static enum fate write_settings(const struct maker *maker, struct error *error)
@@ -109,6 +110,8 @@ static enum fate format(const struct maker *maker, struct error *error)
 	enum fate fate = files_random_hex(id, 22, error);
 
 	const char *argv[] = { maker->java,
+		                   maker->tmpdir,
+		                   "-XX:-UsePerfData",
 		                   "-Xshare:auto",
 		                   "-XX:TieredStopAtLevel=1",
 		                   "-cp",
@@ -138,6 +141,8 @@ static enum fate launch(struct maker *maker, struct error *error)
 	const char *argv[] = { maker->java,
 		                   "-Xms128m",
 		                   "-Xmx768m",
+		                   maker->tmpdir,
+		                   "-XX:-UsePerfData",
 		                   "-XX:+UseSerialGC",
 		                   "-XX:+ExitOnOutOfMemoryError",
 		                   "-Djava.awt.headless=true",
@@ -218,6 +223,7 @@ enum fate kafka_start(struct kafka *kafka, const char *libs, const char *root, c
 		                 "Kafka wants java, and there is none in PATH: apt-get install default-jre-headless");
 	if (snprintf(maker.classpath, sizeof(maker.classpath), "%s/*", libs) >= (int)sizeof(maker.classpath))
 		return error_set(error, FATE_FATAL, ERR_USAGE, "the path of Kafka's jars is too long");
+	snprintf(maker.tmpdir, sizeof(maker.tmpdir), "-Djava.io.tmpdir=%.256s", maker.home);
 	enum fate fate = files_make_directory(maker.home, 0700, error);
 	if (fate == FATE_OK)
 		fate = start_on_some_port(&maker, error);
