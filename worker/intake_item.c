@@ -28,7 +28,7 @@ static bool is_hex(struct view text, size_t from, size_t len)
 	return true;
 }
 
-static bool is_all(struct view text, size_t from, size_t len, char c)
+static bool is_all(struct view text, size_t from, size_t len, uint8_t c)
 {
 	for (size_t i = from; i < from + len; i++)
 		if (text.data[i] != c)

@@ -386,11 +386,11 @@ static bool same_line(const struct checkpoint *row, const struct line *line)
 
 static size_t line_of(const struct bench *bench, const struct checkpoint *row)
 {
-	for (size_t i = 0; i < bench->request->lines_len; i++)
-		if (same_line(row, &bench->request->lines[i]))
-			return i;
-	assert(!"the line of a suspend was asked for");
-	return 0;
+	size_t i = 0;
+	while (i < bench->request->lines_len && !same_line(row, &bench->request->lines[i]))
+		i++;
+	assert(i < bench->request->lines_len); /* the line of every suspend was asked for */
+	return i;
 }
 
 /* A later suspend of the line has come: what is open there is withdrawn. */

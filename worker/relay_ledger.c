@@ -60,7 +60,7 @@ static int by_id(const void *a, const void *b)
 /* Sorted and without doubles (two of a checkpoint would be a breach of L2: it is said loudly). */
 static void sort_found(struct reading *reading)
 {
-	if (reading->found_len == 0)
+	if (reading->found == NULL || reading->found_len == 0)
 		return;
 	qsort(reading->found, reading->found_len, sizeof(*reading->found), by_id);
 	size_t kept = 0;
