@@ -24,6 +24,7 @@ private_directory = _harness.private_directory
 private_kafka = _harness.private_kafka
 private_postgres = _harness.private_postgres
 make_world = _harness.make_world
+pytest_configure = _harness.pytest_configure
 pytest_terminal_summary = _harness.pytest_terminal_summary
 pytest_runtest_makereport = _harness.pytest_runtest_makereport
 

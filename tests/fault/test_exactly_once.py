@@ -8,6 +8,8 @@ import os
 import threading
 import time
 
+import pytest
+
 import breaker
 import judge
 import load
@@ -33,6 +35,7 @@ def report(evidence, plan, began):
     )
 
 
+@pytest.mark.slow
 def test_many_sessions(make_world):
     """Every approved session is resumed exactly once, and equals what was sent."""
     began = time.monotonic()
@@ -45,6 +48,7 @@ def test_many_sessions(make_world):
     report(judge.check(world), plan, began)
 
 
+@pytest.mark.slow
 def test_many_sessions_while_workers_are_killed(make_world, failpoint_bin, tmp_path):
     """The same, while workers are killed at every step and others come back as zombies."""
     del failpoint_bin
