@@ -68,6 +68,7 @@ class Kafka:
         self.directory = directory
         self.bootstrap = bootstrap
         self.proxy_port = proxy_port
+        self.running = bootstrap is not None
 
     @property
     def ours(self):
@@ -85,6 +86,7 @@ class Kafka:
         if self.proxy_port is not None:
             argv += ["--proxy-port", self.proxy_port]
         self.bootstrap = _script(*argv)
+        self.running = True
         self.wait_until_ready()
         return self
 
@@ -96,10 +98,12 @@ class Kafka:
     def stop(self):
         """A clean stop."""
         if self.ours:
+            self.running = False
             _script(KAFKA, "stop", self.directory)
 
     def kill(self):
         """kill -9."""
+        self.running = False
         _script(KAFKA, "kill", self.directory)
 
 

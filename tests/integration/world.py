@@ -302,8 +302,9 @@ class World:
             self._connection.close()
         with contextlib.suppress(Exception):  # the server may be what the test has broken
             self.postgres.drop_database(self.name)
-        with contextlib.suppress(Exception):
-            topics.delete_topics(self.kafka.bootstrap, self.topics.values())
+        if self.kafka.running:
+            with contextlib.suppress(Exception):
+                topics.delete_topics(self.kafka.bootstrap, self.topics.values())
         _open_worlds.remove(self)
 
     def write_config(self, **over):
