@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- saying what went wrong ---- */
 
@@ -232,6 +234,17 @@ static int check_output(int code)
 	return code != EXIT_YES ? code : EXIT_AGAIN;
 }
 
+/* Who starts us with stdin, stdout or stderr closed would have a socket of ours take its place. */
+static bool keep_standard_files(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	return fd >= 0 && close(fd) == 0;
+}
+
 int cli_main(const char *name, int argc, char **argv)
 {
 	struct parsed parsed;
@@ -241,6 +254,8 @@ int cli_main(const char *name, int argc, char **argv)
 	int code = EXIT_YES;
 
 	tzset();
+	if (!keep_standard_files())
+		return EXIT_AGAIN;
 	if (parse_words(&parsed, argc, argv, preset, &error) != FATE_OK) {
 		code = cli_fail(&error);
 	} else if (parsed.wanted == WANTED_HELP) {

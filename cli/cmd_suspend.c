@@ -241,10 +241,15 @@ static int send_all(struct sender *sender)
 	return sender->code;
 }
 
+/* A byte of the record may take six characters of JSON. */
+static size_t line_bytes(const struct config *config)
+{
+	return 6 * (size_t)config_number(config, PARAM_LIMITS_RECORD_BYTES) + 65536;
+}
+
 static enum fate open_input(struct sender *sender, struct error *error)
 {
 	const char *file = cli_argument(sender->cli, 0);
-	size_t record_bytes = (size_t)config_number(sender->cli->config, PARAM_LIMITS_RECORD_BYTES);
 	int fd = STDIN_FILENO;
 
 	if (file != NULL && strcmp(file, "-") != 0)
@@ -254,8 +259,7 @@ static enum fate open_input(struct sender *sender, struct error *error)
 		error->code = ERR_USAGE;
 		return FATE_FATAL;
 	}
-	/* A byte of the record may take six characters of JSON. */
-	lines_init(&sender->lines, fd, 6 * record_bytes + 65536);
+	lines_init(&sender->lines, fd, line_bytes(sender->cli->config));
 	return FATE_OK;
 }
 
@@ -264,7 +268,8 @@ static enum fate open_sender(struct sender *sender, struct error *error)
 	sender->topic = config_text(sender->cli->config, PARAM_TOPICS_SUSPENDS);
 	sender->arena = arena_new(ARENA_BYTES);
 	sender->ring = calloc(IN_FLIGHT, sizeof(*sender->ring));
-	buffer_init(&sender->value, (size_t)config_number(sender->cli->config, PARAM_LIMITS_RECORD_BYTES) + 4096);
+	/* More than the codec lets pass, so that it is the codec that says what the limit is. */
+	buffer_init(&sender->value, line_bytes(sender->cli->config));
 	if (sender->arena == NULL || sender->ring == NULL)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the records");
 	if (open_input(sender, error) != FATE_OK || connect_codec(sender->cli, &sender->codec, error) != FATE_OK)

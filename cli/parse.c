@@ -41,10 +41,14 @@ static enum fate unknown_command(const char *name, struct error *error)
 	return error_set(error, FATE_FATAL, ERR_USAGE, "there is no command \"%.60s\"%s", name, hint);
 }
 
+/* A single letter is near to nothing. */
 static void nearest_among(struct nearest *nearest, const struct option_spec *options, const char *name)
 {
+	if (strlen(name) < 2)
+		return;
 	for (; options != NULL && options->name != NULL; options++)
-		nearest_try(nearest, name, options->name);
+		if (strlen(options->name) > 1)
+			nearest_try(nearest, name, options->name);
 }
 
 static enum fate unknown_option(const struct parser *parser, const char *word, const char *name,
@@ -228,7 +232,8 @@ static enum fate take_help(struct parser *parser, struct error *error)
 	enum fate fate = FATE_OK;
 
 	parser->parsed->wanted = WANTED_HELP;
-	parser->at++;
+	while (parser->at < parser->len && !strcmp(parser->words[parser->at], "help"))
+		parser->at++;
 	while (fate == FATE_OK && parser->at < parser->len && parser->parsed->command == NULL)
 		fate = take_command(parser, next_word(parser), error);
 	parser->parsed->group = parser->parsed->command == NULL ? parser->group : NULL;

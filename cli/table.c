@@ -9,6 +9,7 @@
 #define LOT_BYTES  ((size_t)16 << 20)
 #define GAP        2
 #define LAST_LEAST 12 /* columns that the last one keeps on a narrow terminal */
+#define MOST       40 /* columns of the others on a terminal */
 
 enum fate table_init(struct table *table, const char *const *titles, size_t columns, struct error *error)
 {
@@ -54,6 +55,8 @@ enum fate table_row(struct table *table, const struct cell *cells, struct error 
 		if (fate != FATE_OK)
 			return fate;
 		size_t columns = text_columns(row[i].text);
+		if (table->width > 0 && columns > MOST)
+			columns = MOST;
 		if (columns > table->columns_of[i])
 			table->columns_of[i] = columns;
 	}
@@ -79,24 +82,33 @@ static void put_blanks(struct buffer *out, size_t count)
 		buffer_append_byte(out, ' ');
 }
 
+/* A text in its colour, cut so that it takes at most so many columns; returns how many it takes. */
+static size_t put_cell(struct buffer *out, const struct cell *cell, size_t most)
+{
+	struct view text = cell->text;
+	size_t columns = text_columns(text);
+	bool cut = columns > most;
+
+	if (cut) {
+		text.len = text_cut(text, most - 1);
+		columns = text_columns(text) + 1;
+	}
+	buffer_append_text(out, colour_on(cell->colour));
+	buffer_append_view(out, text);
+	buffer_append_text(out, cut ? "\u2026" : "");
+	buffer_append_text(out, colour_off(cell->colour));
+	return columns;
+}
+
 static void put_row(struct table *table, const struct cell *row)
 {
-	for (size_t i = 0; i < table->columns; i++) {
-		bool last = i + 1 == table->columns;
-		struct view text = row[i].text;
-		if (last && text_columns(text) > last_width(table)) {
-			text.len = text_cut(text, last_width(table) - 1);
-			buffer_append_text(&table->out, colour_on(row[i].colour));
-			buffer_append_view(&table->out, text);
-			buffer_append_text(&table->out, "\u2026");
-		} else {
-			buffer_append_text(&table->out, colour_on(row[i].colour));
-			buffer_append_view(&table->out, text);
-		}
-		buffer_append_text(&table->out, colour_off(row[i].colour));
-		if (!last)
-			put_blanks(&table->out, table->columns_of[i] - text_columns(text) + GAP);
+	size_t last = table->columns - 1;
+
+	for (size_t i = 0; i < last; i++) {
+		size_t taken = put_cell(&table->out, &row[i], table->columns_of[i]);
+		put_blanks(&table->out, table->columns_of[i] - taken + GAP);
 	}
+	(void)put_cell(&table->out, &row[last], last_width(table));
 	buffer_append_byte(&table->out, '\n');
 }
 

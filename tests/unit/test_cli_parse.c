@@ -99,6 +99,9 @@ static void help_and_version(void **state)
 	assert_int_equal(PARSE(&call, "help", "topics"), FATE_OK);
 	assert_string_equal(call.parsed.group, "topics");
 	parsed_done(&call.parsed);
+	assert_int_equal(PARSE(&call, "help", "help"), FATE_OK);
+	assert_null(call.parsed.command);
+	parsed_done(&call.parsed);
 	assert_int_equal(PARSE(&call, "--version"), FATE_OK);
 	assert_int_equal(call.parsed.wanted, WANTED_VERSION);
 	parsed_done(&call.parsed);
@@ -118,7 +121,7 @@ static void what_is_unknown_names_the_nearest(void **state)
 	assert_refused(&call, PARSE(&call, "pending", "--tenent=x"), "--tenant");
 	assert_refused(&call, PARSE(&call, "--confg", "x", "pending"), "--config");
 	assert_refused(&call, PARSE(&call, "--json", "pending"), "behind it");
-	assert_refused(&call, PARSE(&call, "pending", "-j"), "-j");
+	assert_refused(&call, PARSE(&call, "pending", "-j"), "-j: see");
 	assert_refused(&call, PARSE(&call, "pending", "--X", "a=b"), "--X");
 	assert_refused(&call, PARSE(&call, "help", "pendig"), "`fermata pending`");
 }
