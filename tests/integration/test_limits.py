@@ -211,5 +211,5 @@ def test_too_many_early_decisions(make_world):
         key = sent.id.encode()
         check_letter(letter, sent.ack, sent.value, key, [], {"unclaimed_full"}, [""])
     for sent in early[:3]:
-        assert world.decision(sent.decision_id)[0] == "waiting"
+        world.wait_decision(sent.decision_id, "waiting")  # letters leave before the commit
     assert len(world.read("dead_letters")) == 2
