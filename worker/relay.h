@@ -10,10 +10,12 @@
 
 #include "worker/worker.h"
 
+enum relay_note_kind { NOTE_WAIT, NOTE_RESUME_TOO_LARGE, NOTE_GATE_TOO_LARGE };
+
 /* Something about one checkpoint that outlives a term. */
 struct relay_note {
 	struct uuid id;
-	enum { NOTE_WAIT, NOTE_RESUME_TOO_LARGE, NOTE_GATE_TOO_LARGE } kind;
+	enum relay_note_kind kind;
 	int64_t until_ms; /* NOTE_WAIT: passed over until then (mono) */
 	struct backoff backoff;
 };
@@ -94,8 +96,8 @@ FM_MUSTCHECK enum fate relay_read_on(struct relay *relay, struct error *error);
  * wait are noted. */
 FM_MUSTCHECK enum fate relay_encode(struct relay *relay, const struct relay_take *take, struct error *error);
 
-struct relay_note *relay_note_find(struct relay *relay, const struct uuid *id, int kind);
-void relay_note_add(struct relay *relay, const struct uuid *id, int kind);
+struct relay_note *relay_note_find(struct relay *relay, const struct uuid *id, enum relay_note_kind kind);
+void relay_note_add(struct relay *relay, const struct uuid *id, enum relay_note_kind kind);
 
 /* ---- relay.c ---- */
 

@@ -9,15 +9,15 @@
 
 /* ---- notes about single checkpoints ---- */
 
-struct relay_note *relay_note_find(struct relay *relay, const struct uuid *id, int kind)
+struct relay_note *relay_note_find(struct relay *relay, const struct uuid *id, enum relay_note_kind kind)
 {
 	for (size_t i = 0; i < relay->notes_len; i++)
-		if ((int)relay->notes[i].kind == kind && uuid_compare(&relay->notes[i].id, id) == 0)
+		if (relay->notes[i].kind == kind && uuid_compare(&relay->notes[i].id, id) == 0)
 			return &relay->notes[i];
 	return NULL;
 }
 
-void relay_note_add(struct relay *relay, const struct uuid *id, int kind)
+void relay_note_add(struct relay *relay, const struct uuid *id, enum relay_note_kind kind)
 {
 	struct relay_note *note = relay_note_find(relay, id, kind);
 	if (note == NULL) {
