@@ -1,20 +1,125 @@
 /* doctor_postgres.c - what `fermata doctor` asks PostgreSQL. */
 #include "cli/connect.h"
 #include "cli/doctor.h"
+#include "store/store_facts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define ARENA_BYTES             ((size_t)1 << 20)
+#define OLDEST_VERSION          140000
+#define SKEW_US                 INT64_C(2000000)
+#define US_PER_S                INT64_C(1000000)
+#define CONNECTIONS_OF_A_WORKER 4 /* besides one a relay */
+
+/* A crash of the server may not lose what was committed: the topics are only read up to there. */
+static void judge_durability(struct doctor *doctor, const struct store_facts *facts)
+{
+	struct view commit = facts->synchronous_commit;
+
+	if (!facts->fsync || !facts->full_page_writes)
+		doctor_say(doctor, FINDING_WARNING, "durability", "set them to on",
+		           "%s is off: a crash of the server may corrupt the database",
+		           facts->fsync ? "full_page_writes" : "fsync");
+	else if (view_equal_text(commit, "off"))
+		doctor_say(doctor, FINDING_WARNING, "durability", "set synchronous_commit to on for this user",
+		           "synchronous_commit is off: a crash of the server takes the last commits back");
+	else
+		doctor_say(doctor, FINDING_OK, "durability", NULL, "fsync is on, synchronous_commit is %.*s",
+		           (int)commit.len, (const char *)commit.data);
+}
+
+/* asked, answered: our clock before and after the question. */
+static void judge_clock(struct doctor *doctor, const struct store_facts *facts, int64_t asked,
+                        int64_t answered)
+{
+	int64_t skew = facts->clock - (asked + (answered - asked) / 2);
+
+	if (llabs(skew) > SKEW_US)
+		doctor_say(doctor, FINDING_WARNING, "clock", "let NTP set the clocks",
+		           "the clocks of this machine and of the database's are %" PRId64
+		           " s apart: expiries are sent too early or too late by that",
+		           (int64_t)llabs(skew) / US_PER_S);
+	else
+		doctor_say(doctor, FINDING_OK, "clock", NULL, "goes as the database's does");
+}
+
+static void judge_server(struct doctor *doctor, const struct store_facts *facts)
+{
+	size_t topics;
+	int64_t wanted;
+
+	(void)config_resumes_topics(doctor->cli->config, &topics);
+	wanted = CONNECTIONS_OF_A_WORKER +
+	         (int64_t)topics * config_number(doctor->cli->config, PARAM_TOPICS_PARTITIONS);
+	if (facts->server_version < OLDEST_VERSION)
+		doctor_say(doctor, FINDING_WRONG, "PostgreSQL", "take PostgreSQL 14 or later",
+		           "version %d is too old", facts->server_version / 10000);
+	else
+		doctor_say(doctor, FINDING_OK, "PostgreSQL", NULL, "version %d.%d can be reached, and takes writes",
+		           facts->server_version / 10000, facts->server_version % 10000);
+	if (facts->max_connections < wanted)
+		doctor_say(doctor, FINDING_WARNING, "PostgreSQL", "raise max_connections, or put a pooler before it",
+		           "max_connections is %d, and a worker that holds all partitions wants %" PRId64,
+		           facts->max_connections, wanted);
+}
+
+static void check_server(struct doctor *doctor, struct store *store, struct arena *arena)
+{
+	struct error error = { .fate = FATE_OK };
+	struct store_facts facts;
+	int64_t asked = clock_real_us();
+
+	if (store_facts(store, arena, &facts, &error) != FATE_OK) {
+		doctor_say_error(doctor, FINDING_WARNING, "PostgreSQL", NULL, &error);
+		return;
+	}
+	int64_t answered = clock_real_us();
+	judge_server(doctor, &facts);
+	judge_durability(doctor, &facts);
+	judge_clock(doctor, &facts, asked, answered);
+}
+
+/* Two groups on one database would not fence each other: a worker of another one does not start. */
+static void check_installation(struct doctor *doctor, struct store *store, struct arena *arena)
+{
+	struct view ours = view_of(config_text(doctor->cli->config, PARAM_WORKER_GROUP));
+	struct error error = { .fate = FATE_OK };
+	struct view group, cluster;
+
+	if (store_installed(store, arena, &group, &cluster, &error) != FATE_OK)
+		doctor_say_error(doctor, FINDING_WRONG, "installation", NULL, &error);
+	else if (view_is_null(group))
+		doctor_say(doctor, FINDING_OK, "installation", NULL,
+		           "no worker has started yet: the first one's group stays");
+	else if (!view_equal(group, ours))
+		doctor_say(doctor, FINDING_WRONG, "installation",
+		           "correct worker.group; or stop all other workers and start one with --adopt-group",
+		           "the database is worked on by group %.*s, and worker.group is %.*s", (int)group.len,
+		           (const char *)group.data, (int)ours.len, (const char *)ours.data);
+	else
+		doctor_say(doctor, FINDING_OK, "installation", NULL, "group %.*s, cluster %.*s", (int)group.len,
+		           (const char *)group.data, (int)cluster.len, (const char *)cluster.data);
+}
 
 void doctor_postgres(struct doctor *doctor)
 {
 	struct error error = { .fate = FATE_OK };
+	struct arena *arena = arena_new(ARENA_BYTES);
 	struct store *store = NULL;
 
-	if (connect_store_bare(doctor->cli, &store, &error) != FATE_OK) {
+	if (arena == NULL || connect_store_bare(doctor->cli, &store, &error) != FATE_OK) {
 		doctor_say_error(doctor, FINDING_WRONG, "PostgreSQL", NULL, &error);
+		arena_free(arena);
 		return;
 	}
-	doctor_say(doctor, FINDING_OK, "PostgreSQL", NULL, "can be reached, and takes writes");
-	if (store_check_version(store, &error) == FATE_OK)
-		doctor_say(doctor, FINDING_OK, "tables", NULL, "are those of this version");
-	else
+	check_server(doctor, store, arena);
+	if (store_check_version(store, &error) != FATE_OK) {
 		doctor_say_error(doctor, FINDING_WRONG, "tables", NULL, &error);
+	} else {
+		doctor_say(doctor, FINDING_OK, "tables", NULL, "are those of this version");
+		check_installation(doctor, store, arena);
+	}
 	store_close(store);
+	arena_free(arena);
 }

@@ -19,7 +19,7 @@ struct store;
 
 struct store_settings {
 	const char *dsn;       /* libpq connection string, or NULL for libpq's own defaults */
-	const char *name;      /* application_name: "fermata intake" */
+	const char *name;      /* application_name: "fermata intake"; NULL: "fermata" */
 	bool prepared;         /* false behind an old pooler: statements are sent whole each time */
 	int connect_timeout_s; /* 0: 10 */
 };

@@ -95,7 +95,7 @@ enum fate store_open(struct store **ret_store, const struct store_settings *sett
 	store->connect_timeout_s =
 		settings->connect_timeout_s > 0 ? settings->connect_timeout_s : CONNECT_TIMEOUT_S;
 	store->dsn = settings->dsn != NULL ? strdup(settings->dsn) : NULL;
-	store->name = strdup(settings->name);
+	store->name = strdup(settings->name == NULL ? "fermata" : settings->name);
 	if (store->name == NULL || (settings->dsn != NULL && store->dsn == NULL)) {
 		store_close(store);
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for a connection to PostgreSQL");

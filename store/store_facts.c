@@ -1,0 +1,79 @@
+#include "store/store_facts.h"
+
+#include "store/store_connection.h"
+#include "store/store_row.h"
+
+static const struct statement server_facts = {
+	"asking for the server's settings",
+	"SELECT current_setting('server_version_num')::integer, current_setting('fsync')::boolean,"
+	" current_setting('full_page_writes')::boolean, current_setting('synchronous_commit'),"
+	" current_setting('max_connections')::integer,"
+	" (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+};
+
+static const struct statement installed = {
+	"asking who works on the database",
+	"SELECT worker_group, cluster_id FROM fermata.installation",
+};
+
+struct facts_answer {
+	struct store_facts *facts;
+	struct arena *arena;
+};
+
+static enum fate facts_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct facts_answer *answer = context;
+	struct row row = row_at(rows, 0, answer->arena);
+
+	answer->facts->server_version = row_int4(&row);
+	answer->facts->fsync = row_bool(&row);
+	answer->facts->full_page_writes = row_bool(&row);
+	answer->facts->synchronous_commit = row_text(&row);
+	answer->facts->max_connections = row_int4(&row);
+	answer->facts->clock = row_int8(&row);
+	return row_end(&row, error);
+}
+
+enum fate store_facts(struct store *store, struct arena *arena, struct store_facts *ret_facts,
+                      struct error *error)
+{
+	struct facts_answer answer = { ret_facts, arena };
+	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	store_send(store, &server_facts, NULL, &(struct answer){ .rows = facts_rows, .context = &answer });
+	return transaction_finish(store, error);
+}
+
+struct installed_answer {
+	struct view *group;
+	struct view *cluster;
+	struct arena *arena;
+};
+
+static enum fate installed_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct installed_answer *answer = context;
+	if (PQntuples(rows) == 0)
+		return FATE_OK;
+	struct row row = row_at(rows, 0, answer->arena);
+
+	*answer->group = row_text(&row);
+	*answer->cluster = row_text(&row);
+	return row_end(&row, error);
+}
+
+enum fate store_installed(struct store *store, struct arena *arena, struct view *ret_group,
+                          struct view *ret_cluster, struct error *error)
+{
+	struct installed_answer answer = { ret_group, ret_cluster, arena };
+
+	*ret_group = *ret_cluster = VIEW_NULL;
+	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
+	if (fate != FATE_OK)
+		return fate;
+	store_send(store, &installed, NULL, &(struct answer){ .rows = installed_rows, .context = &answer });
+	return transaction_finish(store, error);
+}

@@ -1,0 +1,25 @@
+/* store_facts.h - what `fermata doctor` asks the server: how durable it is, its clock, who works on it. */
+#ifndef FERMATA_STORE_STORE_FACTS_H
+#define FERMATA_STORE_STORE_FACTS_H
+
+#include "store/store.h"
+
+struct store_facts {
+	int server_version; /* server_version_num: 150008 */
+	bool fsync;
+	bool full_page_writes;
+	struct view synchronous_commit; /* of this session */
+	int max_connections;
+	int64_t clock; /* the server's, us */
+};
+
+/* Needs no tables. Texts live in the arena. */
+FM_MUSTCHECK enum fate store_facts(struct store *store, struct arena *arena, struct store_facts *ret_facts,
+                                   struct error *error);
+
+/* The installation as its first worker wrote it; ret_group and ret_cluster are null views before that. The
+ * database must be migrated. */
+FM_MUSTCHECK enum fate store_installed(struct store *store, struct arena *arena, struct view *ret_group,
+                                       struct view *ret_cluster, struct error *error);
+
+#endif
