@@ -19,6 +19,7 @@ int cmd_topics_create(struct cli *cli);
 int cmd_keys_generate(struct cli *cli);
 int cmd_schema_check(struct cli *cli);
 int cmd_schema_fingerprint(struct cli *cli);
+int cmd_schema_resolve(struct cli *cli);
 int cmd_config_check(struct cli *cli);
 int cmd_doctor(struct cli *cli);
 int cmd_demo(struct cli *cli);

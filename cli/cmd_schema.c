@@ -3,54 +3,27 @@
 #include "cli/cmd.h"
 #include "cli/row_json.h"
 #include "cli/screen.h"
+#include "cli/whole.h"
 #include "schemas/fingerprint.h"
 #include "schemas/schema.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#define READ_BYTES ((size_t)64 * 1024)
-
-static enum fate read_all(int fd, struct buffer *text, struct error *error)
-{
-	for (;;) {
-		uint8_t *room = buffer_reserve(text, READ_BYTES);
-		if (room == NULL)
-			return error_set(error, FATE_REJECT, ERR_NO, "it has more than %zu bytes", SCHEMA_TEXT_MAX);
-		ssize_t count = read(fd, room, READ_BYTES);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return error_set_errno(error, FATE_FATAL, errno, "it could not be read");
-		if (count == 0)
-			return FATE_OK;
-		text->len += (size_t)count;
-	}
-}
 
 /* The schema in the file ("-": on stdin). The error names the file. */
 static enum fate load(const char *path, struct schema **ret_schema, struct error *error)
 {
-	int fd = strcmp(path, "-") != 0 ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	struct buffer text;
 	enum fate fate;
 
-	if (fd < 0) {
-		(void)error_set_errno(error, FATE_FATAL, errno, "could not open %.160s", path);
-		error->code = ERR_USAGE;
-		return FATE_FATAL;
-	}
-	buffer_init(&text, SCHEMA_TEXT_MAX + 2 * READ_BYTES);
-	fate = read_all(fd, &text, error);
-	if (fate == FATE_OK)
+	buffer_init(&text, 2 * SCHEMA_TEXT_MAX);
+	fate = whole_read(path, SCHEMA_TEXT_MAX, &text, error);
+	if (fate == FATE_OK) {
 		fate = schema_parse(ret_schema, buffer_view(&text), error);
+		if (fate != FATE_OK)
+			(void)error_wrap(error, "%.100s", path);
+	}
 	buffer_done(&text);
-	if (fd != STDIN_FILENO)
-		close(fd);
-	return fate == FATE_OK ? FATE_OK : error_wrap(error, "%.100s", path);
+	return fate;
 }
 
 int cmd_schema_check(struct cli *cli)

@@ -42,6 +42,14 @@ static const struct option_spec decide_options[] = {
 	END,
 };
 
+static const struct option_spec resolve_options[] = {
+	{ "writer", "FILE", "the schema that the datum was written with" },
+	{ "reader", "FILE", "the schema that it is wanted under" },
+	{ "batch", NULL, "lines of JSON with both schemas and a datum" },
+	JSON_OPTION,
+	END,
+};
+
 static const struct option_spec pending_options[] = {
 	{ "tenant", "NAME", "only of this tenant" },
 	{ "agent", "NAME", "only of this agent" },
@@ -186,6 +194,17 @@ const struct command commands[] = {
 	  "fermata schema fingerprint schemas/ResumeEvent.avsc\n"
 	  "fermata schema fingerprint --json - < app.avsc | jq -r .canonical\n",
 	  json_only, 1, 1, 0, cmd_schema_fingerprint },
+	{ "schema resolve", "", "read a datum under another schema",
+	  "By Avro's schema resolution: defaults, aliases, promotions. The datum is raw\n"
+	  "Avro binary on stdin; it is printed in Avro's JSON encoding. Exit 1 and one\n"
+	  "line when it cannot be: the field, why, and whether always or only for this\n"
+	  "value. With --batch, stdin has lines {\"id\",\"writer\",\"reader\",\"body\"}, the\n"
+	  "schemas as JSON or in strings, body in base64. Each is answered, in order, by\n"
+	  "{\"id\",\"ok\":true,\"body\"} or {\"id\",\"ok\":false,\"error\",\"when\"}, where when is\n"
+	  "\"never\" or \"value\".\n",
+	  "fermata schema resolve --writer v1.avsc --reader v2.avsc < datum.avro\n"
+	  "fermata schema resolve --batch < triples.jsonl\n",
+	  resolve_options, 0, 0, 0, cmd_schema_resolve },
 	{ "config check", "", "print the effective configuration, secrets masked",
 	  "Every key with its value and where that came from: the command line, the\n"
 	  "environment, the file and line, or the default.\n",

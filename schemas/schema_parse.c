@@ -336,7 +336,7 @@ static bool parse_branches(struct parser *p, struct schema_type *type, json_t *s
 		type->branches[i] = branch;
 		min_len = branch->min_len < min_len ? branch->min_len : min_len;
 	}
-	type->min_len = min_len == SIZE_MAX ? SIZE_MAX : min_len + 1;
+	type->min_len = type->len == 0 ? 1 : min_len == SIZE_MAX ? SIZE_MAX : min_len + 1;
 	return true;
 }
 
@@ -350,8 +350,8 @@ static struct schema_type *parse_union(struct parser *p, const json_t *json, con
 	type->branches = arena_array(p->arena, type->len, sizeof(struct schema_type *));
 	json_t *seen = json_object();
 	bool good = (type->branches && seen) || parser_no_memory(p);
-	if (good && type->len == 0)
-		good = parser_wrong(p, at, "a union without branches has no value");
+	type->finite = type->len == 0; /* the specification's own vectors have one; that no value passes it is for
+	                                  the guard to say */
 	good = good && parse_branches(p, type, seen, space, depth, at);
 	json_decref(seen);
 	if (!good)
