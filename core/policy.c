@@ -198,12 +198,31 @@ static bool is_in_ledger(const struct checkpoint *checkpoint, const struct uuid 
 	return false;
 }
 
-/* The resume was read before the decisions: those that it names counted once, so they count again. */
+/* Why it would not have counted while the checkpoint was open: the rules but for those of its state. */
+static enum refusal judge_while_open(const struct judgement *judgement)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].refusal != REFUSAL_SUPERSEDED && rules[i].refusal != REFUSAL_ALREADY_DECIDED &&
+		    rules[i].refuses(judgement))
+			return rules[i].refusal;
+	return REFUSAL_ALREADY_DECIDED;
+}
+
+/* The resume was read before the decisions: those that it names counted once, so they count again. Any other
+ * is refused, with the reason of that time as far as it can be known: while some that the resume names have
+ * still to come, the checkpoint was open. */
 static enum refusal judge_by_ledger(const struct judgement *judgement)
 {
-	if (is_in_ledger(judgement->checkpoint, &judgement->decision->id))
+	const struct checkpoint *checkpoint = judgement->checkpoint;
+
+	if (is_in_ledger(checkpoint, &judgement->decision->id))
 		return REFUSAL_NONE;
-	return refuse_wrong_session(judgement) ? REFUSAL_WRONG_SESSION : REFUSAL_ALREADY_DECIDED;
+	if (!checkpoint->filled)
+		return REFUSAL_ALREADY_DECIDED;
+	if (refuse_wrong_session(judgement))
+		return REFUSAL_WRONG_SESSION;
+	return judgement->counted_len < checkpoint->ledger_decisions_len ? judge_while_open(judgement)
+	                                                                 : REFUSAL_ALREADY_DECIDED;
 }
 
 enum refusal policy_judge(const struct policy *policy, const struct checkpoint *checkpoint,

@@ -113,10 +113,14 @@ static enum fate check_labels(const struct gate *gate, struct arena *arena, stru
 	return check_keys(keys, gate->labels_len, "gate.labels", error);
 }
 
+/* Empty entries take no bytes, but they take room: there may be no more of them than bytes. */
 static enum fate check_audience(const struct gate *gate, struct arena *arena, struct error *error)
 {
 	size_t total = 0;
 
+	if (gate->approvers_len > AUDIENCE_BYTES_MAX)
+		return invalid(error, "gate.approvers has %zu entries: at most %d are allowed", gate->approvers_len,
+		               AUDIENCE_BYTES_MAX);
 	for (size_t i = 0; i < gate->approvers_len; i++) {
 		if (view_has_nul(gate->approvers[i]))
 			return invalid(error, "gate.approvers[%zu] has U+0000 in it, which cannot be kept in clear", i);

@@ -401,9 +401,10 @@ static void the_ledger_settles_it(void **state)
 			bends[i].bend(&court);
 			assert_int_equal(judge(&court), REFUSAL_NONE); /* it counted, full stop */
 			court.ledger[1].bytes[0] = 1;
-			assert_int_equal(judge(&court), bends[i].refusal == REFUSAL_WRONG_SESSION
-			                                    ? REFUSAL_WRONG_SESSION
-			                                    : REFUSAL_ALREADY_DECIDED);
+			/* while one that the ledger names has still to come, the reason is that of the open gate */
+			bool of_the_state = bends[i].refusal == REFUSAL_SUPERSEDED;
+			assert_int_equal(judge(&court),
+			                 of_the_state || !bends[i].binds[k] ? REFUSAL_ALREADY_DECIDED : bends[i].refusal);
 		}
 	}
 }
