@@ -27,3 +27,13 @@ def test_the_python_example(make_world):
     world.run("approve", "SESSION-808")
     world.wait_records("resumes", lambda found: found, "its resume")
     assert "SESSION-808" in world.run("resumes", "--json").out
+
+
+def test_the_session_that_the_readme_suspends(fermata):
+    """`fermata suspend examples/session.jsonl`, as it stands there."""
+    assert "suspend examples/session.jsonl" in (ROOT / "README.md").read_text(encoding="utf-8")
+    fermata.start_worker()
+    checkpoint_id = fermata.run("suspend", ROOT / "examples" / "session.jsonl").lines[0]
+    fermata.wait_state(checkpoint_id, "PENDING")
+    fermata.run("approve", "SESSION-808", "--as", "maria", "--reason", "read the script")
+    fermata.wait_resume(checkpoint_id)
