@@ -11,9 +11,11 @@
 #include <string.h>
 
 #define RECORD_BYTES_DEFAULT ((size_t)8 * 1024 * 1024)
-/* Values in one record: 8 MiB of history entries with 50 characters each stay below it, and the memory that
- * avro-c takes for so many is bounded (about 150 bytes a value). */
+/* Values in one record. avro-c takes up to 130 bytes for one that took a single byte (1 MiB of empty strings made
+ * 130 MB), so their number hangs on the length: no value need be longer than a byte, but most must be. 1 MiB of
+ * history entries with 20 characters each stay below it, and take 20 MB; the worst MiB takes 60. */
 #define VALUES_MAX  2000000
+#define VALUES_FREE 200000
 #define SCRATCH_MAX ((size_t)VALUES_MAX * 64) /* for checks of what is written */
 
 enum fate codec_new(struct codec **ret_codec, const struct codec_settings *settings, struct error *error)
@@ -142,12 +144,20 @@ enum fate value_write(struct codec *codec, enum part part, const struct walk *wa
 	return fate;
 }
 
+static size_t values_in(size_t len)
+{
+	size_t most = VALUES_FREE + len / 4;
+
+	return most < VALUES_MAX ? most : VALUES_MAX;
+}
+
+/* A resume holds a suspend that was let in, and more. */
 enum fate body_guard(enum part part, struct view body, struct error *error)
 {
 	const struct part_class *class = class_of(part);
+	size_t most = values_in(body.len);
 
-	return guard_check(class->type, class->name, body, part == PART_RESUME ? 2 * VALUES_MAX : VALUES_MAX,
-	                   error);
+	return guard_check(class->type, class->name, body, part == PART_RESUME ? 2 * most : most, error);
 }
 
 static enum fate unknown_schema(enum part part, uint64_t fingerprint, struct error *error)
@@ -212,8 +222,8 @@ static enum fate take_frame(struct codec *codec, enum part part, enum part whole
 	*ret_body = frame.body;
 	if (part == whole)
 		return body_guard(part, frame.body, error);
-	return guard_prefix(class_of(part)->type, class_of(part)->name, frame.body, VALUES_MAX, &ret_body->len,
-	                    error);
+	return guard_prefix(class_of(part)->type, class_of(part)->name, frame.body, values_in(frame.body.len),
+	                    &ret_body->len, error);
 }
 
 enum fate body_take(struct codec *codec, enum part part, struct view value, struct view *ret_body,

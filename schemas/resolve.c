@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLANS_KEPT 16
+#define PLANS_KEPT 4
 
 struct resolver {
 	struct migrate_cache *cache;
@@ -50,6 +50,31 @@ void resolver_free(struct resolver *resolver)
 	free(resolver);
 }
 
+/* Defaults and the names of fields can make much of little: how much is bounded by what came. */
+static size_t most(size_t least, size_t times, struct view body, size_t ceiling)
+{
+	return least > ceiling || body.len > (ceiling - least) / times ? ceiling : least + times * body.len;
+}
+
+static enum fate run(struct resolver *resolver, const struct plan *plan, struct view body,
+                     struct error *error)
+{
+	buffer_reset(&resolver->resolved);
+	resolver->resolved.ceiling = most((size_t)1 << 20, 4, body, RESOLVE_BYTES_MAX);
+	return migrate_run(plan, body, &resolver->resolved, error);
+}
+
+static enum fate print(const struct resolver *resolver, const struct plan *plan, struct view body,
+                       struct buffer *out, struct error *error)
+{
+	size_t ceiling = out->ceiling;
+
+	out->ceiling = most(out->len + ((size_t)4 << 20), 8, body, ceiling);
+	enum fate fate = resolve_json(migrate_reader(plan), buffer_view(&resolver->resolved), out, error);
+	out->ceiling = ceiling;
+	return fate;
+}
+
 enum fate resolve_datum(struct resolver *resolver, struct view writer, struct view reader, struct view body,
                         struct buffer *out, struct error *error)
 {
@@ -58,10 +83,9 @@ enum fate resolve_datum(struct resolver *resolver, struct view writer, struct vi
 
 	if (fate != FATE_OK)
 		return fate;
-	buffer_reset(&resolver->resolved);
-	fate = migrate_run(plan, body, &resolver->resolved, error);
+	fate = run(resolver, plan, body, error);
 	if (fate == FATE_OK)
-		fate = resolve_json(migrate_reader(plan), buffer_view(&resolver->resolved), out, error);
+		fate = print(resolver, plan, body, out, error);
 	migrate_cache_release(resolver->cache, plan);
 	return fate;
 }
@@ -121,8 +145,7 @@ static enum fate request_run(struct resolver *resolver, const struct request *re
 	*ret_never = fate != FATE_OK;
 	if (fate != FATE_OK)
 		return fate;
-	buffer_reset(&resolver->resolved);
-	fate = migrate_run(plan, buffer_view(&resolver->body), &resolver->resolved, error);
+	fate = run(resolver, plan, buffer_view(&resolver->body), error);
 	migrate_cache_release(resolver->cache, plan);
 	return fate;
 }

@@ -7,8 +7,9 @@
 
 #include "schemas/schema.h"
 
-#define RESOLVE_BYTES_MAX ((size_t)16 * 1024 * 1024) /* of a datum, before and after */
-#define RESOLVE_LINE_MAX  (2 * RESOLVE_BYTES_MAX)
+#define RESOLVE_BYTES_MAX                                                                                    \
+	((size_t)16 * 1024 * 1024) /* of a datum, before and after; after also 1 MiB + 4 * before */
+#define RESOLVE_LINE_MAX (2 * RESOLVE_BYTES_MAX)
 
 /*
  * Appends a value of type as Avro's JSON encoding has it: a union's value is null or {"branch": value} with

@@ -7,8 +7,9 @@
  * twice in one place; sizes; the order attribute; defaults that fit their field; and two things that have
  * no value at all: a record that holds itself without a way out, and a default that holds itself.
  *
- * Limits, so that nobody's schema costs more than time in proportion to its length: 1 MiB of text, types
- * (and defaults) nested 64 deep, 10,000 fields in all, full names of 1 KiB, a canonical form of 16 MiB.
+ * Limits, so that nobody's schema costs more than time in proportion to its length: 1 MiB of text whose JSON is
+ * a tree of 32 MiB at most (350,000 times "{}," would be one of 80), types (and defaults) nested 64 deep, 10,000
+ * fields in all, full names of 1 KiB, a canonical form of 16 MiB.
  */
 #ifndef FERMATA_SCHEMAS_SCHEMA_H
 #define FERMATA_SCHEMAS_SCHEMA_H
@@ -16,6 +17,7 @@
 #include "core/memory.h"
 
 #define SCHEMA_TEXT_MAX      ((size_t)1024 * 1024)
+#define SCHEMA_WEIGHT_MAX    ((size_t)32 * 1024 * 1024) /* of the JSON as a tree */
 #define SCHEMA_DEPTH_MAX     64
 #define SCHEMA_FIELDS_MAX    10000
 #define SCHEMA_NAME_MAX      1024

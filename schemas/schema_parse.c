@@ -420,6 +420,11 @@ static enum fate load_json(struct schema *schema, struct view text, struct error
 	if (text.len > SCHEMA_TEXT_MAX)
 		return error_set(error, FATE_REJECT, ERR_INVALID, "schema: %zu bytes of text, at most %zu are taken",
 		                 text.len, SCHEMA_TEXT_MAX);
+	if (!view_is_null(text) && schema_weigh(text) > SCHEMA_WEIGHT_MAX)
+		return error_set(
+			error, FATE_REJECT, ERR_INVALID,
+			"schema: its JSON has too many objects, arrays and values (more than %zu bytes of memory)",
+			SCHEMA_WEIGHT_MAX);
 	if (!view_is_null(text))
 		schema->json = json_loadb((const char *)text.data, text.len,
 		                          JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &detail);

@@ -40,6 +40,9 @@ struct parser {
 bool parser_wrong(struct parser *p, const struct place *at, const char *fmt, ...) FM_PRINTF(3, 4);
 bool parser_no_memory(struct parser *p);
 
+/* schema_weigh.c: about how many bytes the tree of a JSON text takes. */
+size_t schema_weigh(struct view text);
+
 /* schema_names.c */
 
 /* A name of the specification: a letter or _, then letters, digits, _. */

@@ -392,7 +392,8 @@ static void test_costs(void **state)
 		{ long_namespace, 1022, FATE_OK, "" },
 		{ long_namespace, 1023, FATE_REJECT, "full name" },
 		{ long_namespace, 500000, FATE_REJECT, "namespace" },
-		{ open_brackets, 1000000, FATE_REJECT, "nested too deep" },
+		{ open_brackets, 100000, FATE_REJECT, "nested too deep" },
+		{ open_brackets, 1000000, FATE_REJECT, "too many objects" },
 	};
 
 	(void)state;
