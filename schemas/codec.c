@@ -18,6 +18,8 @@
 #define VALUES_FREE 200000
 #define SCRATCH_MAX ((size_t)VALUES_MAX * 64) /* for checks of what is written */
 
+#define MIGRATED_TIMES 2 /* a record may grow so much when it is brought under today's schema */
+
 enum fate codec_new(struct codec **ret_codec, const struct codec_settings *settings, struct error *error)
 {
 	enum fate fate = classes_ready(error);
@@ -32,6 +34,7 @@ enum fate codec_new(struct codec **ret_codec, const struct codec_settings *setti
 	codec->reader = avro_reader_memory("", 0);
 	codec->writer = avro_writer_memory("", 0);
 	codec->scratch = arena_new(SCRATCH_MAX);
+	buffer_init(&codec->migrated, MIGRATED_TIMES * codec->settings.record_bytes);
 	if (!codec->reader || !codec->writer || !codec->scratch) {
 		codec_free(codec);
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a codec");
@@ -53,6 +56,7 @@ void codec_free(struct codec *codec)
 	if (codec->writer)
 		avro_writer_free(codec->writer);
 	arena_free(codec->scratch);
+	buffer_done(&codec->migrated);
 	free(codec);
 }
 
@@ -207,27 +211,54 @@ enum fate put_end(struct codec *codec, enum part part, struct buffer *out, size_
 	return fate;
 }
 
+/* A frame's body under today's schema of the record `whole`. */
+static enum fate take_body(struct codec *codec, enum part whole, const struct frame *frame,
+                           struct view *ret_body, uint8_t ret_sha256[32], struct error *error)
+{
+	if (frame->fingerprint == class_of(whole)->fingerprint) {
+		*ret_body = frame->body;
+		memcpy(ret_sha256, class_of(whole)->sha256, 32);
+		return FATE_OK;
+	}
+	const struct known_schema *known = older_of(codec, whole, frame->fingerprint);
+	if (!known)
+		return unknown_schema(whole, frame->fingerprint, error);
+	return older_migrate(codec, whole, known, frame->body, ret_body, ret_sha256, error);
+}
+
 static enum fate take_frame(struct codec *codec, enum part part, enum part whole, struct view value,
-                            struct view *ret_body, struct error *error)
+                            struct view *ret_body, struct view *ret_sent, uint8_t ret_sha256[32],
+                            struct error *error)
 {
 	struct frame frame;
 	enum fate fate = check_size(codec, whole, value, error);
 
 	if (fate == FATE_OK)
 		fate = framing_take(value, &frame, error);
+	if (fate == FATE_OK)
+		fate = take_body(codec, whole, &frame, ret_body, ret_sha256, error);
 	if (fate != FATE_OK)
 		return fate;
-	if (frame.fingerprint != class_of(whole)->fingerprint)
-		return unknown_schema(whole, frame.fingerprint, error);
-	*ret_body = frame.body;
+	*ret_sent = frame.body;
 	if (part == whole)
-		return body_guard(part, frame.body, error);
-	return guard_prefix(class_of(part)->type, class_of(part)->name, frame.body, values_in(frame.body.len),
+		return body_guard(part, *ret_body, error);
+	return guard_prefix(class_of(part)->type, class_of(part)->name, *ret_body, values_in(ret_body->len),
 	                    &ret_body->len, error);
+}
+
+enum fate body_take_sent(struct codec *codec, enum part part, struct view value, struct view *ret_body,
+                         struct view *ret_sent, uint8_t ret_sha256[32], struct error *error)
+{
+	uint8_t ignored[32];
+
+	return take_frame(codec, part, part == PART_RESUME_HEAD ? PART_RESUME : part, value, ret_body, ret_sent,
+	                  ret_sha256 ? ret_sha256 : ignored, error);
 }
 
 enum fate body_take(struct codec *codec, enum part part, struct view value, struct view *ret_body,
                     struct error *error)
 {
-	return take_frame(codec, part, part == PART_RESUME_HEAD ? PART_RESUME : part, value, ret_body, error);
+	struct view sent;
+
+	return body_take_sent(codec, part, value, ret_body, &sent, NULL, error);
 }

@@ -13,9 +13,17 @@
 
 struct codec;
 
+struct states; /* schemas/state.h */
+
 struct codec_settings {
 	size_t record_bytes;  /* limits.record_bytes: largest value that is taken; 0: 8 MiB */
 	bool strict_boundary; /* limits.boundary = strict */
+	/*
+	 * Schemas of records that other versions of Fermata wrote (schemas.path/fermata.v1.SuspendEvent/ and so on);
+	 * NULL: only today's are taken. Borrowed. With it, ret_body of the functions below may be of such a schema:
+	 * see codec_take_suspend_written.
+	 */
+	const struct states *states;
 };
 
 enum record_type { RECORD_SUSPEND, RECORD_APPROVAL, RECORD_RESUME, RECORD_GATE };
@@ -35,6 +43,23 @@ struct view codec_schema_text(enum record_type type);
 FM_MUSTCHECK enum fate codec_take_suspend(struct codec *codec, struct view value, struct arena *arena,
                                           struct suspend_event *ret_event, struct view *ret_body,
                                           struct error *error);
+/*
+ * As codec_take_suspend, and *ret_sha256 is that of the schema that body is written in: today's
+ * (codec_schema_sha256), or one of settings.states. body is the bytes as they were sent, whichever it is: the
+ * digest is of them, they are what is sealed, and the SHA-256 is sealed with them (struct seal_context), so that
+ * whoever opens them knows by which schema to read them: codec_today. ret_event is of today's schema.
+ */
+FM_MUSTCHECK enum fate codec_take_suspend_written(struct codec *codec, struct view value, struct arena *arena,
+                                                  struct suspend_event *ret_event, struct view *ret_body,
+                                                  uint8_t ret_sha256[32], struct error *error);
+/*
+ * The body of a suspend, as it was unsealed, under today's schema: itself (*ret_body borrows from it) when it was
+ * written so, else migrated (*ret_body is the codec's until its next call). Everything below wants bodies of
+ * today's schema. REJECT: ERR_UNKNOWN_SCHEMA, settings.states has no such schema of SuspendEvent; or it does not
+ * resolve.
+ */
+FM_MUSTCHECK enum fate codec_today(struct codec *codec, const uint8_t sha256[32], struct view body,
+                                   struct view *ret_body, struct error *error);
 FM_MUSTCHECK enum fate codec_take_approval(struct codec *codec, struct view value, struct arena *arena,
                                            struct approval_event *ret_event, struct view *ret_body,
                                            struct error *error);
@@ -54,6 +79,14 @@ FM_MUSTCHECK enum fate codec_guard_suspend_body(struct codec *codec, struct view
 /* Only gate.action out of a suspend body that the guard has passed. */
 FM_MUSTCHECK enum fate codec_read_action(struct codec *codec, struct view body, struct arena *arena,
                                          struct action *ret_action, struct error *error);
+
+/* Only state out of a suspend body that the guard has passed. */
+FM_MUSTCHECK enum fate codec_read_state(struct codec *codec, struct view body, struct arena *arena,
+                                        struct app_state *ret_state, struct error *error);
+/* Appends the suspend body with another state in the place of its own; the rest is copied untouched. */
+FM_MUSTCHECK enum fate codec_replace_state(struct codec *codec, struct view body,
+                                           const struct app_state *state, struct buffer *out,
+                                           struct error *error);
 
 /* Writing, with the single-object header. The buffer is appended to. The values are checked like those
  * that are read (a writer may not write what a reader refuses). */

@@ -49,10 +49,11 @@ enum fate codec_take_approval(struct codec *codec, struct view value, struct are
                               struct approval_event *ret_event, struct view *ret_body, struct error *error)
 {
 	avro_value_t generic;
-	enum fate fate = body_take(codec, PART_APPROVAL, value, ret_body, error);
+	struct view today;
+	enum fate fate = body_take_sent(codec, PART_APPROVAL, value, &today, ret_body, NULL, error);
 
 	if (fate == FATE_OK)
-		fate = value_read(codec, PART_APPROVAL, *ret_body, &generic, error);
+		fate = value_read(codec, PART_APPROVAL, today, &generic, error);
 	if (fate != FATE_OK)
 		return fate;
 	struct walk walk = { .arena = arena };

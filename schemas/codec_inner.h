@@ -47,6 +47,7 @@ struct codec {
 	avro_writer_t writer;
 	avro_value_t values[PART_COUNT]; /* iface NULL until it is used */
 	struct arena *scratch;           /* for checks of what is written; no longer than one call */
+	struct buffer migrated;          /* a body of another schema under today's */
 };
 
 /* What the copying to and from generic values shares. Failure is sticky. */
@@ -148,7 +149,23 @@ FM_MUSTCHECK enum fate put_end(struct codec *codec, enum part part, struct buffe
 /* Framing off, known fingerprint, guard. */
 FM_MUSTCHECK enum fate body_take(struct codec *codec, enum part part, struct view value,
                                  struct view *ret_body, struct error *error);
+/* As body_take, and *ret_sent is the body as it was sent, under the schema of ret_sha256 (may be NULL). */
+FM_MUSTCHECK enum fate body_take_sent(struct codec *codec, enum part part, struct view value,
+                                      struct view *ret_body, struct view *ret_sent, uint8_t ret_sha256[32],
+                                      struct error *error);
 FM_MUSTCHECK enum fate body_guard(enum part part, struct view body, struct error *error);
+
+/* Walks over the fields of a record before the one of that name; *body is then what follows them. */
+FM_MUSTCHECK enum fate body_skip_to(const struct schema_type *record, const char *name, struct view *body,
+                                    const struct schema_type **ret_type, struct error *error);
+
+/* codec_older.c: the schema of the record `whole` with that fingerprint, or NULL; and a body of it under
+ * today's, which is the codec's until its next call. */
+struct known_schema;
+const struct known_schema *older_of(const struct codec *codec, enum part whole, uint64_t fingerprint);
+FM_MUSTCHECK enum fate older_migrate(struct codec *codec, enum part whole, const struct known_schema *known,
+                                     struct view body, struct view *ret_body, uint8_t ret_sha256[32],
+                                     struct error *error);
 
 FM_MUSTCHECK enum fate walk_fate(const struct walk *walk, struct error *error);
 

@@ -152,9 +152,19 @@ static enum fate decode(struct codec *codec, struct view body, struct arena *are
 enum fate codec_take_suspend(struct codec *codec, struct view value, struct arena *arena,
                              struct suspend_event *ret_event, struct view *ret_body, struct error *error)
 {
-	enum fate fate = body_take(codec, PART_SUSPEND, value, ret_body, error);
+	uint8_t sha256[32];
 
-	return fate == FATE_OK ? decode(codec, *ret_body, arena, ret_event, error) : fate;
+	return codec_take_suspend_written(codec, value, arena, ret_event, ret_body, sha256, error);
+}
+
+enum fate codec_take_suspend_written(struct codec *codec, struct view value, struct arena *arena,
+                                     struct suspend_event *ret_event, struct view *ret_body,
+                                     uint8_t ret_sha256[32], struct error *error)
+{
+	struct view today;
+	enum fate fate = body_take_sent(codec, PART_SUSPEND, value, &today, ret_body, ret_sha256, error);
+
+	return fate == FATE_OK ? decode(codec, today, arena, ret_event, error) : fate;
 }
 
 enum fate codec_read_suspend_body(struct codec *codec, struct view body, struct arena *arena,
@@ -171,9 +181,8 @@ enum fate codec_guard_suspend_body(struct codec *codec, struct view body, struct
 	return body_guard(PART_SUSPEND, body, error);
 }
 
-/* Walks over the fields of a record before the one of that name; *body is then what follows them. */
-static enum fate skip_to(const struct schema_type *record, const char *name, struct view *body,
-                         const struct schema_type **ret_type, struct error *error)
+enum fate body_skip_to(const struct schema_type *record, const char *name, struct view *body,
+                       const struct schema_type **ret_type, struct error *error)
 {
 	long wanted = schema_find(record, name);
 
@@ -194,10 +203,10 @@ enum fate codec_read_action(struct codec *codec, struct view body, struct arena 
                             struct action *ret_action, struct error *error)
 {
 	const struct schema_type *type = class_of(PART_SUSPEND)->type;
-	enum fate fate = skip_to(type, "gate", &body, &type, error);
+	enum fate fate = body_skip_to(type, "gate", &body, &type, error);
 
 	if (fate == FATE_OK)
-		fate = skip_to(type, "action", &body, &type, error);
+		fate = body_skip_to(type, "action", &body, &type, error);
 	if (fate == FATE_OK)
 		fate = guard_prefix(type, "gate.action", body, SIZE_MAX, &body.len, error);
 	avro_value_t value;

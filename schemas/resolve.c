@@ -60,7 +60,7 @@ static enum fate run(struct resolver *resolver, const struct plan *plan, struct 
                      struct error *error)
 {
 	buffer_reset(&resolver->resolved);
-	resolver->resolved.ceiling = most((size_t)1 << 20, 4, body, RESOLVE_BYTES_MAX);
+	resolver->resolved.ceiling = most((size_t)1 << 20, 10, body, RESOLVE_BYTES_MAX);
 	return migrate_run(plan, body, &resolver->resolved, error);
 }
 
@@ -69,7 +69,7 @@ static enum fate print(const struct resolver *resolver, const struct plan *plan,
 {
 	size_t ceiling = out->ceiling;
 
-	out->ceiling = most(out->len + ((size_t)4 << 20), 8, body, ceiling);
+	out->ceiling = most(out->len + ((size_t)4 << 20), 24, body, ceiling);
 	enum fate fate = resolve_json(migrate_reader(plan), buffer_view(&resolver->resolved), out, error);
 	out->ceiling = ceiling;
 	return fate;

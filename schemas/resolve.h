@@ -8,7 +8,7 @@
 #include "schemas/schema.h"
 
 #define RESOLVE_BYTES_MAX                                                                                    \
-	((size_t)16 * 1024 * 1024) /* of a datum, before and after; after also 1 MiB + 4 * before */
+	((size_t)16 * 1024 * 1024) /* of a datum, before and after; after also 1 MiB + 10 * before */
 #define RESOLVE_LINE_MAX (2 * RESOLVE_BYTES_MAX)
 
 /*
