@@ -349,7 +349,9 @@ inline read_positions(me)
 #endif
 #ifdef CLOSE_WHEN_OWN_WENT_BACK
 	if
-	:: next[0] < mine[0] || next[1] < mine[1] || next[2] < mine[2] || next[3] < mine[3] -> approvals_open = 0; asked = 0
+	:: next[0] < mine[0] || next[1] < mine[1] || next[2] < mine[2] || next[3] < mine[3] ->
+		approvals_open = 0;
+		asked = 0
 	:: else
 	fi;
 #endif
@@ -365,7 +367,8 @@ inline read_positions(me)
 #else
 #define BROKEN(me) false
 #endif
-#define STALE(me) (BROKEN(me) || next[0] != mine[0] || next[1] != mine[1] || next[2] != mine[2] || next[3] != mine[3] || \
+#define STALE(me) (BROKEN(me) || \
+	next[0] != mine[0] || next[1] != mine[1] || next[2] != mine[2] || next[3] != mine[3] || \
 	next[0] != SEEN(me, 0) || next[1] != SEEN(me, 1))
 
 proctype intake(byte me)
@@ -525,7 +528,8 @@ locks:
 			fi;
 			unlock(me);
 			assert(!(state[0] == PENDING && filled[1])); /* a line has one open end */
-			SAY("intake %d: COMMIT, partition %d at %d; 0 is in state %d, 1 in %d\n", me, p, next[p], state[0], state[1])
+			SAY("intake %d: COMMIT, partition %d at %d; 0 is in state %d, 1 in %d\n",
+				me, p, next[p], state[0], state[1])
 		}
 	};
 lost:

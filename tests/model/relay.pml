@@ -271,7 +271,13 @@ inline produce(d)
 	atomic {
 		if
 		:: MAY_CRASH -> goto over
-		:: d_step { true -> SAY("relay %d: produces %d at %d\n", _pid, d, end); append(COMMITTED(d)); became_readable(d); last = end - 1 }
+		:: d_step {
+			true ->
+			SAY("relay %d: produces %d at %d\n", _pid, d, end);
+			append(COMMITTED(d));
+			became_readable(d);
+			last = end - 1
+		   }
 		fi
 	};
 #else
@@ -283,7 +289,7 @@ inline produce(d)
 		:: epoch != mine_epoch -> goto over
 #ifdef GO_ON_AFTER_ABORT
 		:: epoch == mine_epoch && begun && coordinator != ONGOING -> goto abort
-		:: epoch == mine_epoch && begun && aborts < 2 -> aborts++; goto abort /* an abortable error of any other kind */
+		:: epoch == mine_epoch && begun && aborts < 2 -> aborts++; goto abort /* of any other kind */
 #elif defined(OLD_BROKER) /* one that takes it all the same: it stands there open, in no transaction */
 		:: d_step {
 			epoch == mine_epoch && begun && coordinator != ONGOING ->
@@ -403,7 +409,12 @@ r1:
 	goto r3;
 #endif
 r2:
-	atomic { SAY("relay %d: R2 from ledger %d to %d\n", _pid, ledger, end); mine = ledger; at = (ledger == NONE -> 0 : ledger); until = end };
+	atomic {
+		SAY("relay %d: R2 from ledger %d to %d\n", _pid, ledger, end);
+		mine = ledger;
+		at = (ledger == NONE -> 0 : ledger);
+		until = end
+	};
 	do
 	:: atomic {
 		if
