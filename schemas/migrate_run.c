@@ -229,13 +229,19 @@ static bool push_mark(struct run *r)
 	return true;
 }
 
+/* A buffer that nothing was put into has no bytes to point at. */
+static const uint8_t *held(const struct buffer *buffer, size_t offset)
+{
+	return buffer->data ? buffer->data + offset : (const uint8_t *)"";
+}
+
 /* The output of the steps, which begins at start, goes where the pieces say. */
 static bool put_in_order(struct run *r, const struct plan_node *node, size_t start, const size_t *ends)
 {
 	if (buffer_failed(r->out))
 		return true; /* it is said at the end */
 	r->scratch.len = 0;
-	buffer_append(&r->scratch, r->out->data + start, r->out->len - start);
+	buffer_append(&r->scratch, held(r->out, start), r->out->len - start);
 	if (buffer_failed(&r->scratch)) {
 		error_set(r->error, FATE_RETRY, ERR_MEMORY, "no memory to migrate a value");
 		return false;
@@ -247,7 +253,7 @@ static bool put_in_order(struct run *r, const struct plan_node *node, size_t sta
 		if (piece->step == SIZE_MAX)
 			buffer_append_view(r->out, piece->bytes);
 		else
-			buffer_append(r->out, r->scratch.data + (from - start), ends[piece->step] - from);
+			buffer_append(r->out, held(&r->scratch, from - start), ends[piece->step] - from);
 	}
 	return true;
 }
@@ -384,7 +390,7 @@ static enum fate run_all(const struct plan *plan, struct view body, struct buffe
 			"%.60s: under the reader's schema it takes more than the %zu bytes that there is room "
 			"for (only this value)",
 			plan->name, out->ceiling - start);
-	return guarded(plan->reader->root, plan->name, (struct view){ out->data + start, out->len - start },
+	return guarded(plan->reader->root, plan->name, (struct view){ held(out, start), out->len - start },
 	               error);
 }
 

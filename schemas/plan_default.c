@@ -106,9 +106,13 @@ static bool give_up(struct encoder *e)
 	return false;
 }
 
-/* Keeps what was made for a field; depth is that of its value, in itself. */
-static bool keep(struct planner *p, const struct schema_field *field, struct view bytes, unsigned depth)
+/* Keeps what was made for a field, from start on; depth is that of its value, in itself. */
+static bool keep(struct planner *p, const struct schema_field *field, size_t start, unsigned depth)
 {
+	struct view bytes = VIEW_LITERAL("");
+
+	if (p->encoded.len > start)
+		bytes = (struct view){ p->encoded.data + start, p->encoded.len - start };
 	if (!plan_count(p, bytes.len / 64, 0))
 		return false;
 	uint8_t *copy = plan_alloc(p, bytes.len, 1);
@@ -145,9 +149,8 @@ static bool encode_own(struct encoder *e, const struct schema_field *field, unsi
 		return false;
 	own->state = DEFAULT_MAKING;
 	e->deepest = depth;
-	bool good =
-		encode(e, field->type, field->fallback, depth) && !buffer_failed(e->out) &&
-		keep(e->planner, field, (struct view){ e->out->data + mark, e->out->len - mark }, e->deepest - depth);
+	bool good = encode(e, field->type, field->fallback, depth) && !buffer_failed(e->out) &&
+	            keep(e->planner, field, mark, e->deepest - depth);
 	if (!good)
 		own->state = DEFAULT_NEW;
 	e->deepest = e->deepest > deepest ? e->deepest : deepest;
