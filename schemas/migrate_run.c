@@ -235,9 +235,12 @@ static const uint8_t *held(const struct buffer *buffer, size_t offset)
 	return buffer->data ? buffer->data + offset : (const uint8_t *)"";
 }
 
-/* The output of the steps, which begins at start, goes where the pieces say. */
-static bool put_in_order(struct run *r, const struct plan_node *node, size_t start, const size_t *ends)
+/* The output of the steps, which begins at start and whose ends are the marks from base on, goes where the
+ * pieces say. */
+static bool put_in_order(struct run *r, const struct plan_node *node, size_t start, size_t base)
 {
+	const size_t *ends = r->marks + base;
+
 	if (buffer_failed(r->out))
 		return true; /* it is said at the end */
 	r->scratch.len = 0;
@@ -267,7 +270,7 @@ static bool run_record(struct run *r, const struct plan_node *node, const struct
 		if (!run_step(r, &node->as.record.steps[i], step) || (pieces && !push_mark(r)))
 			return false;
 	}
-	if (pieces && !put_in_order(r, node, start, r->marks + base))
+	if (pieces && !put_in_order(r, node, start, base))
 		return false;
 	r->marks_len = base;
 	return true;

@@ -23,6 +23,8 @@
 #define STATE_BAD                                                                                            \
 	"{\"type\":\"record\",\"name\":\"app.State\",\"fields\":[{\"name\":\"m\",\"type\":\"int\"}]}"
 #define SUSPEND "fermata.v1.SuspendEvent"
+#define OLDER   SUSPEND "/older.avsc"
+#define NEWER   SUSPEND "/newer.avsc"
 
 static char folder[64];
 static struct arena *arena;
@@ -342,8 +344,8 @@ static void test_versions(void **state)
 
 	(void)state;
 	make_folder(SUSPEND);
-	put(SUSPEND "/older.avsc", view_of(change_schema(true)));
-	put(SUSPEND "/newer.avsc", view_of(change_schema(false)));
+	put(OLDER, view_of(change_schema(true)));
+	put(NEWER, view_of(change_schema(false)));
 	struct states *states = load();
 	must(codec_new(&plain, &settings, &error), &error);
 	settings.states = states;
@@ -412,9 +414,15 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-	static const char *const files[] = { "app.State/1.avsc",    "app.State/README",    "app.State/bad.avsc",
-		                                 "app.State",           "app.State.avsc",      ".hidden.avsc",
-		                                 SUSPEND "/older.avsc", SUSPEND "/newer.avsc", SUSPEND,
+	static const char *const files[] = { "app.State/1.avsc",
+		                                 "app.State/README",
+		                                 "app.State/bad.avsc",
+		                                 "app.State",
+		                                 "app.State.avsc",
+		                                 ".hidden.avsc",
+		                                 OLDER,
+		                                 NEWER,
+		                                 SUSPEND,
 		                                 "broken.avsc" };
 	char path[256];
 
