@@ -5,8 +5,8 @@ schema and datum: the same value, or both refuse, or a rule says why not.
     tests/differential/run.py --fermata build/bin/fermata [--count N] [--seed N] [--java FOLDER] [--require]
 
 fastavro is taken from where it is installed; else pip puts it into a folder of its own below ~/.cache, which is used
-again. Where it cannot be had, that is said and the exit code is 77 (with --require: 1). --java is a folder with the
-jars of Avro for Java, its dependencies and Resolve.class (javac -cp 'FOLDER/*' -d FOLDER Resolve.java).
+again. Where it cannot be had, that is said and the exit code is 77 (with --require: 1). --java is a folder that
+tests/differential/avro-java has filled: then Apache Avro for Java is asked too.
 
 Exit codes: 0 every difference is explained, 1 one is not, 77 fastavro cannot be had.
 """

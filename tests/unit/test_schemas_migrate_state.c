@@ -23,8 +23,8 @@
 #define STATE_BAD                                                                                            \
 	"{\"type\":\"record\",\"name\":\"app.State\",\"fields\":[{\"name\":\"m\",\"type\":\"int\"}]}"
 #define SUSPEND "fermata.v1.SuspendEvent"
-#define OLDER   SUSPEND "/older.avsc"
-#define NEWER   SUSPEND "/newer.avsc"
+#define OLDER   "fermata.v1.SuspendEvent/older.avsc"
+#define NEWER   "fermata.v1.SuspendEvent/newer.avsc"
 
 static char folder[64];
 static struct arena *arena;
