@@ -183,8 +183,9 @@ struct shard {
 #define LEDGER_NONE (-1) /* there is no row */
 
 struct ledger {
-	int64_t next;         /* or LEDGER_NONE */
-	int64_t doubt_before; /* or TIME_NONE */
+	int64_t next;              /* or LEDGER_NONE */
+	int64_t doubt_before;      /* or TIME_NONE */
+	uint8_t routes_digest[32]; /* under which it was read; zeros when there is no row */
 };
 
 FM_MUSTCHECK enum fate store_ledger(struct store *store, const struct shard *shard, struct ledger *ret_ledger,
@@ -202,7 +203,8 @@ struct ledger_found {
 /*
  * R2, one batch: first every checkpoint found is upserted as RESUMED (sorted by id; published, from_ledger,
  * verdict, ledger_decisions; a gate event where a filled row's state changed), then, in statements of their
- * own, the outbox, expiry and unclaimed rows go, then ledger_offset moves from mine to next by
+ * own, decisions that were judged before are made to agree with the resume (outcome), the outbox, expiry and
+ * unclaimed rows go, then ledger_offset moves from mine to next by
  * compare-and-set (mine == LEDGER_NONE: the row is made). doubt_before and the digest of the routes are
  * written too. One transaction, committed. *ret_new: how many were not RESUMED before.
  * RETRY with ERR_STALE: the compare-and-set found another value.
@@ -256,7 +258,8 @@ struct gate_sent {
  * event of RESUMED in the same Kafka transaction as the resume), then deletes their outbox rows, then the
  * gate_outbox rows of `resumed` and `gates` whose version is not above the one published, then moves
  * ledger_offset from mine to next by compare-and-set (next == mine: only compared). One transaction,
- * committed. ERR_STALE as above.
+ * committed. ERR_STALE as above, and when one of `resumed` is not DECIDED: the database has gone back under
+ * the relay, and the ledger must not be moved past a resume that is marked nowhere.
  */
 FM_MUSTCHECK enum fate store_relay_mark(struct store *store, const struct shard *shard, int64_t mine,
                                         int64_t next, const struct gate_sent *resumed, size_t resumed_len,

@@ -14,7 +14,7 @@
 
 static const struct statement select_ledger = {
 	"reading the ledger's position",
-	"SELECT next, doubt_before FROM fermata.ledger_offset"
+	"SELECT next, doubt_before, routes_digest FROM fermata.ledger_offset"
 	" WHERE cluster_id = $1::text AND topic = $2::text AND partition = $3::integer",
 };
 
@@ -41,8 +41,9 @@ static const struct statement move_ledger = {
 
 /*
  * $4 holds the ids of the decisions of all of them, $5 and $6 where those of each begin and end. What is RESUMED
- * already is not touched. A row that has a verdict of its own was decided by its own decisions; else those that
- * come again are judged by what the resume says (from_ledger).
+ * already is not touched. What the resume says stands above what the row says: it may have been judged again in
+ * another order since (a restore, a rebuild). Decisions that come from now on are judged by it (from_ledger), and
+ * settle_outcomes makes those that are there agree with it.
  */
 static const struct statement upsert_resumed = {
 	"marking what the ledger holds",
@@ -54,7 +55,7 @@ static const struct statement upsert_resumed = {
 	" FROM unnest($1::uuid[], $2::text[], $3::bigint[], $5::integer[], $6::integer[])"
 	" f (id, verdict, appended_at, first, last) ORDER BY f.id"
 	" ON CONFLICT (checkpoint_id) DO UPDATE SET state = 'RESUMED', published = true,"
-	" from_ledger = c.from_ledger OR c.verdict IS NULL, verdict = excluded.verdict,"
+	" from_ledger = true, verdict = excluded.verdict,"
 	" decided_at = coalesce(c.decided_at, excluded.decided_at),"
 	" ledger_decisions = excluded.ledger_decisions, reason = NULL, changed_at = excluded.changed_at,"
 	" version = CASE WHEN c.filled THEN greatest(c.version + 1, excluded.changed_at) ELSE c.version END"
@@ -65,6 +66,18 @@ static const struct statement upsert_resumed = {
 	" SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM marked WHERE filled"
 	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)"
 	") SELECT count(*) FROM marked",
+};
+
+static const struct statement settle_outcomes = {
+	"settling outcomes by what the ledger holds",
+	"UPDATE fermata.decision d SET"
+	" outcome = (CASE WHEN d.decision_id = ANY (c.ledger_decisions) THEN 'counted' ELSE 'refused' "
+	"END)::fermata.outcome,"
+	" reason = CASE WHEN d.decision_id = ANY (c.ledger_decisions) THEN NULL"
+	" ELSE 'already_decided: the resume that was published does not name it' END"
+	" FROM fermata.checkpoint c WHERE c.checkpoint_id = ANY ($1::uuid[])"
+	" AND d.checkpoint_id = ANY (ARRAY[c.checkpoint_id]) AND c.from_ledger AND d.outcome <> 'waiting'"
+	" AND (d.outcome = 'counted') <> (d.decision_id = ANY (c.ledger_decisions))",
 };
 
 static const struct statement delete_outbox = {
@@ -94,9 +107,8 @@ static const struct statement mark_resumed = {
 	"marking what was published",
 	"UPDATE fermata.checkpoint c SET state = 'RESUMED', published = true,"
 	" version = greatest(c.version, u.version), changed_at = $3::bigint"
-	" FROM unnest($1::uuid[], $2::bigint[]) u (id, version) WHERE c.checkpoint_id = ANY (ARRAY[u.id]) AND "
-	"c.state <> "
-	"'RESUMED'",
+	" FROM unnest($1::uuid[], $2::bigint[]) u (id, version)"
+	" WHERE c.checkpoint_id = ANY (ARRAY[u.id]) AND c.state = 'DECIDED'",
 };
 
 /* Locked in order first: intake may be raising some of them at this moment. */
@@ -135,6 +147,7 @@ static enum fate ledger_rows(void *context, const PGresult *rows, struct error *
 
 	ledger->next = row_int8(&row);
 	ledger->doubt_before = row_time(&row);
+	row_fixed(&row, ledger->routes_digest, sizeof(ledger->routes_digest));
 	return row_end(&row, error);
 }
 
@@ -177,7 +190,7 @@ enum fate store_ledger(struct store *store, const struct shard *shard, struct le
 {
 	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
 
-	*ret_ledger = (struct ledger){ LEDGER_NONE, TIME_NONE };
+	*ret_ledger = (struct ledger){ .next = LEDGER_NONE, .doubt_before = TIME_NONE };
 	if (fate != FATE_OK)
 		return fate;
 	struct params *params = store_params(store);
@@ -260,15 +273,16 @@ static void send_upsert(struct store *store, const struct ledger_found *const *r
 static void send_found(struct store *store, const struct ledger_found *const *rows, size_t len,
                        int64_t *ret_new)
 {
-	static const struct statement *const deletes[] = { &delete_outbox, &delete_expiry, &delete_unclaimed };
+	static const struct statement *const then[] = { &settle_outcomes, &delete_outbox, &delete_expiry,
+		                                            &delete_unclaimed };
 
 	if (len == 0)
 		return;
 	send_upsert(store, rows, len, ret_new);
-	for (size_t i = 0; i < sizeof(deletes) / sizeof(deletes[0]); i++) {
+	for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++) {
 		struct params *params = store_params(store);
 		param_found_ids(params, rows, len);
-		store_send(store, deletes[i], params, NULL);
+		store_send(store, then[i], params, NULL);
 	}
 }
 
@@ -327,7 +341,8 @@ static void param_sent(struct params *params, const struct gate_sent *sent, size
 		item_int8(params, sent[i].version);
 }
 
-static void send_resumed(struct store *store, const struct gate_sent *resumed, size_t len, int64_t now)
+static void send_resumed(struct store *store, const struct gate_sent *resumed, size_t len, int64_t now,
+                         int64_t *add_count)
 {
 	if (len == 0)
 		return;
@@ -337,7 +352,7 @@ static void send_resumed(struct store *store, const struct gate_sent *resumed, s
 	params = store_params(store);
 	param_sent(params, resumed, len);
 	param_int8(params, now);
-	store_send(store, &mark_resumed, params, NULL);
+	store_send(store, &mark_resumed, params, &(struct answer){ .add_count = add_count });
 	params = store_params(store);
 	param_sent_ids(params, resumed, len);
 	store_send(store, &delete_outbox, params, NULL);
@@ -357,15 +372,23 @@ enum fate store_relay_mark(struct store *store, const struct shard *shard, int64
                            size_t gates_len, int64_t now, struct error *error)
 {
 	int64_t moved = 0;
+	int64_t marked = 0;
 	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
 
 	if (fate != FATE_OK)
 		return fate;
-	send_resumed(store, resumed, resumed_len, now);
+	send_resumed(store, resumed, resumed_len, now, &marked);
 	send_gates(store, resumed, resumed_len);
 	send_gates(store, gates, gates_len);
 	send_move(store, shard, mine, next, &moved);
-	return commit_if_moved(store, &moved, error);
+	fate = transaction_flush(store, error);
+	if (fate == FATE_OK && marked != (int64_t)resumed_len)
+		return transaction_stale(
+			store, error, "a checkpoint that was published is not DECIDED here: the database went back");
+	if (fate == FATE_OK)
+		return commit_if_moved(store, &moved, error);
+	store_rollback(store);
+	return fate;
 }
 
 /* ---- set aside ---- */

@@ -9,7 +9,7 @@
 /* Ready: no partition of a resumes topic is without a ledger that was read under today's routes. */
 static const struct statement select_ready = {
 	"reading the ledger's position and the others",
-	"SELECT l.next, l.doubt_before, NOT EXISTS ("
+	"SELECT l.next, l.doubt_before, l.routes_digest, NOT EXISTS ("
 	"SELECT FROM fermata.resumes_topic t CROSS JOIN LATERAL generate_series(0, t.partitions - 1) p (n)"
 	" WHERE NOT EXISTS (SELECT FROM fermata.ledger_offset o WHERE o.cluster_id = $1::text AND o.topic = "
 	"t.topic"
@@ -99,6 +99,7 @@ static enum fate ready_rows(void *context, const PGresult *rows, struct error *e
 
 	take->ledger.next = row_int8(&row);
 	take->ledger.doubt_before = row_time(&row);
+	row_fixed(&row, take->ledger.routes_digest, sizeof(take->ledger.routes_digest));
 	take->ready = row_bool(&row);
 	return row_end(&row, error);
 }
@@ -383,7 +384,7 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 	};
 
 	memset(ret_take, 0, sizeof(*ret_take));
-	ret_take->ledger = (struct ledger){ LEDGER_NONE, TIME_NONE };
+	ret_take->ledger = (struct ledger){ .next = LEDGER_NONE, .doubt_before = TIME_NONE };
 	enum fate fate = transaction_begin(store, TRANSACTION_SNAPSHOT, error);
 	return fate == FATE_OK ? take_both(store, &taking, error) : fate;
 }

@@ -47,6 +47,8 @@ struct intake {
 	bool kafka_away;    /* the reader said so, and nobody has said otherwise since */
 	int64_t ask_at_ms;  /* mono: when Kafka is asked next whether it is there again */
 
+	uint64_t connection; /* store_reconnects as it was when the positions were last believed */
+
 	/* Approvals wait until every suspends partition has reached the end that stood at the start. */
 	bool approvals_open;
 	bool targets_known;

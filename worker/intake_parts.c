@@ -286,9 +286,24 @@ static enum fate start_reading(struct intake *intake, const struct position *row
 	return reader_start(intake->reader, places, places_len, error);
 }
 
+/* A new connection may be one to a server that has lost its last transactions (a failover): what a suspend on
+ * another partition withdrew may not be withdrawn there any more. Approvals wait as after a start. */
+static enum fate look_at_connection(struct intake *intake, struct error *error)
+{
+	enum fate fate = store_connect(intake->store, error);
+	if (fate != FATE_OK || store_reconnects(intake->store) == intake->connection)
+		return fate;
+	intake->connection = store_reconnects(intake->store);
+	close_approvals(intake);
+	return FATE_OK;
+}
+
 enum fate intake_restart(struct intake *intake, struct error *error)
 {
 	intake_drop_batch(intake);
+	enum fate connected = look_at_connection(intake, error);
+	if (connected != FATE_OK)
+		return connected;
 	if (!intake->targets_known) {
 		enum fate fate = ask_targets(intake, error);
 		if (fate != FATE_OK)

@@ -240,6 +240,11 @@ static enum fate take(struct relay *relay, struct relay_take *ret_take, struct e
 		fate = error_set(error, FATE_RETRY, ERR_STALE,
 		                 "%s [%" PRId32 "]: the database stands elsewhere than this relay left it",
 		                 relay->topic, relay->partition);
+	if (fate == FATE_OK && memcmp(ret_take->ledger.routes_digest, relay->worker->routes_digest, 32) != 0)
+		fate =
+			error_set(error, FATE_RETRY, ERR_STALE,
+		              "%s [%" PRId32 "]: the database says that it was read under other routes", relay->topic,
+		              relay->partition); /* a restore: else every shard would wait for this one */
 	if (fate == FATE_OK)
 		relay->doubt_before = ret_take->ledger.doubt_before;
 	return fate;

@@ -22,7 +22,7 @@ struct reading {
 	int64_t until;    /* read at least up to here; -1: up to the end as it is met */
 	bool at_end;      /* an end-of-partition event was the last thing seen */
 	bool doubt_open;  /* doubt_before is to be the time of the first record still there */
-	bool rebuild;     /* the database knows nothing of this ledger */
+	bool rebuild;     /* the database knew nothing of this ledger when its reading began */
 	int64_t latest;   /* the time of the last record that was read */
 	struct ledger_found *found;
 	size_t found_len;
@@ -84,13 +84,22 @@ static void doubt_rebuilt(struct reading *reading)
 		relay->doubt_before = reading->latest - MINUTE_US;
 }
 
+/* In the place of a digest of routes, while a ledger is being read. */
+static const uint8_t reading_on[32];
+static const uint8_t rebuilding[32] = { [0 ... 31] = 0xFF };
+
+static const uint8_t *unread_digest(const struct reading *reading)
+{
+	return reading->rebuild ? rebuilding : reading_on;
+}
+
 /*
  * Marks what was found and moves ledger_offset to where the reading stands. Before the last step of a reading
- * the row carries the digest of no routes: other shards take it for a sign that all of this one was read.
+ * the row carries the digest of no routes: other shards take today's for a sign that all of this one was read.
+ * Which of the two it is tells the relay that goes on after a crash whether this was a rebuild.
  */
 static enum fate advance(struct reading *reading, bool last, struct error *error)
 {
-	static const uint8_t not_yet[32];
 	struct relay *relay = reading->relay;
 	struct shard shard = relay_shard(relay);
 	sort_found(reading);
@@ -99,8 +108,8 @@ static enum fate advance(struct reading *reading, bool last, struct error *error
 	enum fate fate = failpoint("relay.before_ledger_advance", error);
 	if (fate == FATE_OK)
 		fate = store_ledger_advance(relay->store, &shard, relay->mine, reading->position, relay->doubt_before,
-		                            last ? relay->worker->routes_digest : not_yet, reading->found,
-		                            reading->found_len, &fresh, error);
+		                            last ? relay->worker->routes_digest : unread_digest(reading),
+		                            reading->found, reading->found_len, &fresh, error);
 	if (fate != FATE_OK)
 		return fate;
 	relay->mine = reading->position;
@@ -264,7 +273,8 @@ static enum fate plan_reading(struct relay *relay, struct reading *reading, stru
 	reading->position = ledger.next == LEDGER_NONE || cut ? low : ledger.next;
 	reading->until = high;
 	reading->doubt_open = cut;
-	reading->rebuild = ledger.next == LEDGER_NONE;
+	reading->rebuild =
+		ledger.next == LEDGER_NONE || memcmp(ledger.routes_digest, rebuilding, sizeof(rebuilding)) == 0;
 	reading->latest = TIME_NONE;
 	return FATE_OK;
 }

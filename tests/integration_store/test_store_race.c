@@ -306,15 +306,21 @@ static void *run_marking(void *argument)
 		found[i] = (struct ledger_found){ uuid_of(800000 + SHARED - 1 - i), VERDICT_APPROVED, NULL, 0, T0 };
 		sent[i] = (struct gate_sent){ found[i].checkpoint_id, T0 * 2 };
 	}
-	for (int64_t i = 0; atomic_load(&marking) && owner->failure == NULL; i++) {
+	int64_t mine = LEDGER_NONE;
+	while (atomic_load(&marking) && owner->failure == NULL) {
 		struct error error = { 0 };
 		size_t fresh;
-		int64_t mine = i == 0 ? LEDGER_NONE : i * 2;
-		enum fate fate = store_ledger_advance(owner->store, &shard, mine, i * 2 + 1, TIME_NONE, digest, found,
+		int64_t next = mine == LEDGER_NONE ? 1 : mine + 1;
+		enum fate fate = store_ledger_advance(owner->store, &shard, mine, next, TIME_NONE, digest, found,
 		                                      SHARED, &fresh, &error);
+		mine = next;
 		if (fate == FATE_OK)
-			fate = store_relay_mark(owner->store, &shard, i * 2 + 1, i * 2 + 2, sent, SHARED, sent, SHARED,
-			                        T0, &error);
+			fate = store_relay_mark(owner->store, &shard, mine, mine + 1, sent, SHARED, sent, SHARED, T0,
+			                        &error);
+		if (fate == FATE_OK)
+			mine++;
+		if (fate == FATE_RETRY && error.code == ERR_STALE)
+			fate = FATE_OK; /* not all of them were DECIDED at that moment: nothing is marked */
 		if (fate != FATE_OK)
 			owner->failure = strdup(error.message);
 		owner->won++;

@@ -256,6 +256,57 @@ static void a_stale_mark_changes_nothing(void **state)
 	assert_int_equal(store_reconnects(store), 1);
 }
 
+/* The database went back under a relay: what it published is not DECIDED there. The ledger must not move past
+ * a resume that is marked nowhere, or it would be published again. */
+static void a_mark_that_finds_less_changes_nothing(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	struct gate_sent resumed[] = { { uuid_of(2), T0 * 3 }, { uuid_of(4), T0 * 3 }, { uuid_of(6), T0 * 3 } };
+
+	both_ledgers_are_read();
+	decided(2, 1);                                                  /* DECIDED */
+	insert_checkpoint(store, arena, make_checkpoint(arena, 4, 10)); /* PENDING; 6 is not there */
+	for (size_t len = 2; len <= 3; len++) {
+		assert_fate(FATE_RETRY, store_relay_mark(store, &even, 10, 13, resumed, len, NULL, 0, T0, &error),
+		            error);
+		assert_int_equal(error.code, ERR_STALE);
+	}
+	assert_int_equal(load(2)->state, GATE_DECIDED);
+	assert_int_equal(load(4)->state, GATE_PENDING);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.outbox"), 1);
+	assert_int_equal(world_number("SELECT next FROM fermata.ledger_offset WHERE partition = 0"), 10);
+}
+
+/* Decisions that were judged in another order than when the resume was published agree with it afterwards. */
+static void the_ledger_settles_outcomes(void **state)
+{
+	(void)state;
+	struct uuid named[] = { uuid_of(71) };
+	struct ledger_found found = { uuid_of(2), VERDICT_APPROVED, named, 1, T0 * 2 };
+	const char *insert =
+		"INSERT INTO fermata.decision (decision_id, checkpoint_id, outcome, reason, decision, issuer,"
+		" subject, display, decided_at, stated_session, source_system, source_ref, source_delivery,"
+		" record_digest, id_text, topic, partition, \"offset\", appended_at) SELECT id::uuid,"
+		" '01930000-0000-7000-8000-000000000002', outcome::fermata.outcome, reason, 'APPROVE', '', id,"
+		" '', 0, '', '', '', '', '', id, '', 0, 0, 0 FROM (VALUES"
+		" ('01930000-0000-7000-8000-000000000047', 'refused', 'superseded: x'),"
+		" ('01930000-0000-7000-8000-000000000048', 'counted', NULL),"
+		" ('01930000-0000-7000-8000-000000000049', 'refused', 'late: x')) v (id, outcome, reason)";
+
+	both_ledgers_are_read();
+	insert_checkpoint(store, arena, make_checkpoint(arena, 2, 10));
+	world_run(insert);
+	assert_int_equal(advance(&even, 10, 30, &found, 1), 1);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.decision WHERE subject LIKE '%47'"
+	                              " AND outcome = 'counted' AND reason IS NULL"),
+	                 1);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.decision WHERE subject LIKE '%48'"
+	                              " AND outcome = 'refused' AND reason LIKE 'already_decided%'"),
+	                 1);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.decision WHERE reason = 'late: x'"), 1);
+}
+
 /* R2 finds a resume of what is not there, unclaimed, pending, decided, quarantined and resumed. */
 static void the_ledger_is_right_whatever_the_rows_say(void **state)
 {
@@ -290,7 +341,7 @@ static void the_ledger_is_right_whatever_the_rows_say(void **state)
 		const struct checkpoint *row = load(i);
 		assert_int_equal(row->state, GATE_RESUMED);
 		assert_true(row->published);
-		assert_int_equal(row->from_ledger, i != 4 && i != 8);
+		assert_int_equal(row->from_ledger, i != 8);
 		assert_true(row->has_verdict);
 		assert_int_equal(row->filled, i < 10);
 		assert_int_equal(row->version, i >= 10 ? 0 : i == 2 ? T0 + 1003 : i == 8 ? T0 * 3 : T0 * 2);
@@ -392,6 +443,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_erased_or_purged_or_tampered_with, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_mark_is_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stale_mark_changes_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_mark_that_finds_less_changes_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_ledger_settles_outcomes, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_ledger_is_right_whatever_the_rows_say, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_cannot_be_published_is_set_aside, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_relay_is_told_of_new_rows, setup, teardown),

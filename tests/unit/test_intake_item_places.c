@@ -135,6 +135,26 @@ static void a_batch_of_approvals_notices_a_restore(void **state)
 	assert_false(intake->approvals_open);
 }
 
+/* After a failover that lost a suspend of another partition nothing needs to look gone back here. */
+static void a_new_connection_makes_them_wait_again(void **state)
+{
+	struct intake *intake = begin_open(state);
+
+	kafka.end[0][1] = 12;
+	db.connections++;
+	intake_restart_in(intake, 0);
+	restart(intake);
+	assert_false(intake->approvals_open);
+	assert_null(fetched(APPROVALS, 0));
+	look(intake);
+	assert_false(intake->approvals_open);
+	set_place(SUSPENDS, 1, 12);
+	intake_restart_in(intake, 0);
+	restart(intake);
+	look(intake);
+	assert_true(intake->approvals_open);
+}
+
 static void ends_are_asked_for_anew_even_while_they_wait(void **state)
 {
 	kafka.end[0][0] = 100;
@@ -194,6 +214,7 @@ int main(void)
 		TEST(a_partition_that_waits_is_not_waited_for),
 		TEST(after_a_restore_they_wait_again),
 		TEST(a_batch_of_approvals_notices_a_restore),
+		TEST(a_new_connection_makes_them_wait_again),
 		TEST(ends_are_asked_for_anew_even_while_they_wait),
 		TEST(an_idle_intake_notices_its_own_positions),
 		TEST(what_was_read_of_a_lost_assignment_is_dropped),

@@ -78,7 +78,7 @@ struct base {
 	bool has_ledger;
 	int64_t next;
 	int64_t doubt_before;
-	bool read_whole; /* the ledger's row carries today's digest of the routes */
+	uint8_t routes_digest[32]; /* of the ledger's row */
 };
 
 struct reader {

@@ -52,6 +52,18 @@ bool store_notified(struct store *store)
 	return false;
 }
 
+static inline struct ledger ledger_row(void)
+{
+	struct ledger row = { .next = LEDGER_NONE, .doubt_before = TIME_NONE };
+
+	if (!play.base.has_ledger)
+		return row;
+	row.next = play.base.next;
+	row.doubt_before = play.base.doubt_before;
+	memcpy(row.routes_digest, play.base.routes_digest, sizeof(row.routes_digest));
+	return row;
+}
+
 enum fate store_ledger(struct store *store, const struct shard *shard, struct ledger *ret_ledger,
                        struct error *error)
 {
@@ -60,8 +72,7 @@ enum fate store_ledger(struct store *store, const struct shard *shard, struct le
 	assert_int_equal(shard->partition, 3);
 	if (strikes())
 		return trouble(error);
-	ret_ledger->next = play.base.has_ledger ? play.base.next : LEDGER_NONE;
-	ret_ledger->doubt_before = play.base.has_ledger ? play.base.doubt_before : TIME_NONE;
+	*ret_ledger = ledger_row();
 	return FATE_OK;
 }
 
@@ -106,7 +117,7 @@ enum fate store_ledger_advance(struct store *store, const struct shard *shard, i
 	play.base.has_ledger = true;
 	play.base.next = next;
 	play.base.doubt_before = doubt_before;
-	play.base.read_whole = memcmp(routes_digest, play.worker.routes_digest, 32) == 0;
+	memcpy(play.base.routes_digest, routes_digest, sizeof(play.base.routes_digest));
 	return answer_lost() ? trouble(error) : FATE_OK;
 }
 
@@ -209,9 +220,8 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 	if (--life->takes <= 0)
 		atomic_store(&life->relay->ended, true);
 	*ret_take = (struct relay_take){
-		.ledger = { play.base.has_ledger ? play.base.next : LEDGER_NONE,
-		            play.base.has_ledger ? play.base.doubt_before : TIME_NONE },
-		.ready = play.base.has_ledger && play.base.read_whole,
+		.ledger = ledger_row(),
+		.ready = memcmp(ledger_row().routes_digest, routes_digest, 32) == 0,
 	};
 	take_rows(ret_take, rows, skip, skip_len, arena);
 	return FATE_OK;
@@ -229,9 +239,11 @@ enum fate store_relay_mark(struct store *store, const struct shard *shard, int64
 	if (!stands_at(mine))
 		return stale(error);
 	assert_true(next >= mine && next <= play.broker.len);
+	for (size_t i = 0; i < resumed_len; i++)
+		if (play.base.rows[number_of(&resumed[i].checkpoint_id)].state != GATE_DECIDED)
+			return stale(error);
 	for (size_t i = 0; i < resumed_len; i++) {
 		struct base_row *row = &play.base.rows[number_of(&resumed[i].checkpoint_id)];
-		row->decided = true;
 		row->state = GATE_RESUMED;
 		row->outbox = false;
 		if (resumed[i].version > row->version)
