@@ -54,8 +54,9 @@ FM_MUSTCHECK enum fate codec_take_suspend_written(struct codec *codec, struct vi
                                                   uint8_t ret_sha256[32], struct error *error);
 /*
  * The body of a suspend, as it was unsealed, under today's schema: itself (*ret_body borrows from it) when it was
- * written so, else migrated (*ret_body is the codec's until its next call). Everything below wants bodies of
- * today's schema. REJECT: ERR_UNKNOWN_SCHEMA, settings.states has no such schema of SuspendEvent; or it does not
+ * written so, else migrated: then *ret_body is the codec's until it is asked again or takes a framed value
+ * (codec_take_suspend, _approval, _resume, _resume_head, _gate; not _edits), which wipes it. Everything below wants
+ * bodies of today's schema. REJECT: ERR_UNKNOWN_SCHEMA, settings.states has no such schema of SuspendEvent; or it does not
  * resolve.
  */
 FM_MUSTCHECK enum fate codec_today(struct codec *codec, const uint8_t sha256[32], struct view body,

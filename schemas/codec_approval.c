@@ -54,6 +54,7 @@ enum fate codec_take_approval(struct codec *codec, struct view value, struct are
 
 	if (fate == FATE_OK)
 		fate = value_read(codec, PART_APPROVAL, today, &generic, error);
+	buffer_reset(&codec->migrated);
 	if (fate != FATE_OK)
 		return fate;
 	struct walk walk = { .arena = arena };

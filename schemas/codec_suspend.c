@@ -164,7 +164,10 @@ enum fate codec_take_suspend_written(struct codec *codec, struct view value, str
 	struct view today;
 	enum fate fate = body_take_sent(codec, PART_SUSPEND, value, &today, ret_body, ret_sha256, error);
 
-	return fate == FATE_OK ? decode(codec, today, arena, ret_event, error) : fate;
+	if (fate == FATE_OK)
+		fate = decode(codec, today, arena, ret_event, error);
+	buffer_reset(&codec->migrated);
+	return fate;
 }
 
 enum fate codec_read_suspend_body(struct codec *codec, struct view body, struct arena *arena,
