@@ -4,6 +4,7 @@ What runs and what lies about is told by the system (/proc and the directory tha
 by what the command says of itself.
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -51,26 +52,35 @@ def left_by(output):
     return processes_of(directory), Path(directory).exists()
 
 
+def hear_interrupts():
+    """In the child: who runs the tests in the background may have had Ctrl-C ignored for all of them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
 def start(*words, **more):
-    """Starts a command in the background; its output goes to a pipe."""
-    return subprocess.Popen(
+    """A command in the background, its output in a pipe; it does not outlive the block."""
+    process = subprocess.Popen(
         [str(binaries() / "fermata"), *words],
         env=environment(**more),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=hear_interrupts,
     )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(SECONDS)
 
 
 def run(*words, **more):
     """Runs a command to its end: (exit code, output)."""
     with start(*words, **more) as process:
-        try:
-            output, _ = process.communicate(timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            process.terminate()
-            raise
+        output, _ = process.communicate(timeout=SECONDS)
     return process.returncode, output
 
 
