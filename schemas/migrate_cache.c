@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,16 +98,24 @@ static void trim(struct migrate_cache *cache)
 	}
 }
 
+/* What is no schema never will be. */
+static enum fate no_schema(struct error *error, const char *whose)
+{
+	(void)error_wrap(error, "the %s's schema", whose);
+	size_t len = strlen(error->message);
+	if (error->fate == FATE_REJECT)
+		snprintf(error->message + len, sizeof(error->message) - len, " (always)");
+	return error->fate;
+}
+
 static enum fate fill(struct entry *entry, struct view writer, struct view reader)
 {
 	struct error *error = &entry->error;
-	enum fate fate = schema_parse(&entry->writer, writer, error);
 
-	if (fate != FATE_OK)
-		return error_wrap(error, "the writer's schema");
-	fate = schema_parse(&entry->reader, reader, error);
-	if (fate != FATE_OK)
-		return error_wrap(error, "the reader's schema");
+	if (schema_parse(&entry->writer, writer, error) != FATE_OK)
+		return no_schema(error, "writer");
+	if (schema_parse(&entry->reader, reader, error) != FATE_OK)
+		return no_schema(error, "reader");
 	return migrate_plan_new(&entry->plan, entry->writer, entry->reader, error);
 }
 
