@@ -4,11 +4,10 @@
  * A plan is made outside of the lock: two threads may make the same one, and the second is thrown away.
  */
 #include "schemas/fingerprint.h"
-#include "schemas/migrate.h"
+#include "schemas/plan.h"
 
 #include <assert.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,9 +101,8 @@ static void trim(struct migrate_cache *cache)
 static enum fate no_schema(struct error *error, const char *whose)
 {
 	(void)error_wrap(error, "the %s's schema", whose);
-	size_t len = strlen(error->message);
 	if (error->fate == FATE_REJECT)
-		snprintf(error->message + len, sizeof(error->message) - len, " (always)");
+		plan_say_when(error, " (always)");
 	return error->fate;
 }
 

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ONLY_THIS " (only this value)"
+
 struct run {
 	const uint8_t *at;
 	const uint8_t *end;
@@ -34,7 +36,8 @@ static bool refuse(struct run *r, const struct plan_node *node, const struct pat
 	if (step)
 		path_print(step, path + 1, 100);
 	plan_explain(node, path, sizeof(path), why, sizeof(why));
-	error_set(r->error, FATE_REJECT, ERR_INVALID, "%.60s%s: %s (only this value)", r->name, path, why);
+	error_set(r->error, FATE_REJECT, ERR_INVALID, "%.60s%s: %s", r->name, path, why);
+	plan_say_when(r->error, ONLY_THIS);
 	return false;
 }
 
@@ -47,8 +50,8 @@ static bool FM_PRINTF(3, 4) wrong(struct run *r, const struct path_step *step, c
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
-	error_set(r->error, FATE_REJECT, ERR_INVALID, "%.60s%s%s: %s (only this value)", r->name,
-	          path[0] ? "." : "", path, what);
+	error_set(r->error, FATE_REJECT, ERR_INVALID, "%.60s%s%s: %s", r->name, path[0] ? "." : "", path, what);
+	plan_say_when(r->error, ONLY_THIS);
 	return false;
 }
 
@@ -365,10 +368,9 @@ static enum fate guarded(const struct schema_type *type, const char *name, struc
                          struct error *error)
 {
 	enum fate fate = guard_check(type, name, body, MIGRATE_VALUES_MAX, error);
-	size_t len = fate == FATE_REJECT ? strlen(error->message) : 0;
 
 	if (fate == FATE_REJECT)
-		snprintf(error->message + len, sizeof(error->message) - len, " (only this value)");
+		plan_say_when(error, ONLY_THIS);
 	return fate;
 }
 

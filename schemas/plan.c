@@ -277,7 +277,8 @@ static void check_root(struct planner *p)
 		root->why = WHY_ENDLESS;
 	plan_explain(root, path, sizeof(path), why, sizeof(why));
 	p->failed = true;
-	error_set(p->error, FATE_REJECT, ERR_INVALID, "%.60s%s: %s (always)", p->plan->name, path, why);
+	error_set(p->error, FATE_REJECT, ERR_INVALID, "%.60s%s: %s", p->plan->name, path, why);
+	plan_say_when(p->error, " (always)");
 }
 
 static void build(struct planner *p)

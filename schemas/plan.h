@@ -168,6 +168,8 @@ struct view plan_encode_default(struct planner *p, const struct schema_field *fi
 
 /* plan_live.c */
 
+/* Puts when at the end of the message, which is cut to make room. */
+void plan_say_when(struct error *error, const char *when);
 /* Marks the nodes; false with the planner failed. */
 bool plan_mark(struct planner *p);
 /* Where and why below a dead node: appends to path (".field[].field") and fills why. */

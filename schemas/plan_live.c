@@ -195,3 +195,10 @@ void plan_explain(const struct plan_node *node, char *path, size_t path_cap, cha
 	}
 	explain_end(node, why, why_cap);
 }
+
+void plan_say_when(struct error *error, const char *when)
+{
+	size_t len = strlen(error->message), most = sizeof(error->message) - 1 - strlen(when);
+
+	snprintf(error->message + (len < most ? len : most), strlen(when) + 1, "%s", when);
+}

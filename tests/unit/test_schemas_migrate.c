@@ -353,6 +353,45 @@ static void test_amplified(void **state)
 	assert_true(ms < SLOW_MS);
 }
 
+/* Names as long as they may be leave room for the end of the message. */
+static void test_long_names(void **state)
+{
+	struct error error = { 0 };
+	struct buffer writer, reader;
+	int64_t ms;
+	char name[SCHEMA_NAME_MAX + 1];
+
+	(void)state;
+	memset(name, 'n', SCHEMA_NAME_MAX);
+	name[SCHEMA_NAME_MAX] = '\0';
+	buffer_init(&writer, SCHEMA_TEXT_MAX);
+	buffer_init(&reader, SCHEMA_TEXT_MAX);
+	for (int always = 0; always < 2; always++) {
+		buffer_reset(&writer);
+		buffer_reset(&reader);
+		buffer_printf(&writer,
+		              "{\"type\":\"record\",\"name\":\"%s\",\"fields\":[{\"name\":\"%s\",\"type\":%s}]}",
+		              name, name, always ? "\"int\"" : "[\"null\",\"int\"]");
+		buffer_printf(&reader,
+		              "{\"type\":\"record\",\"name\":\"%s\",\"fields\":[{\"name\":\"%s\",\"type\":{\"type\":"
+		              "\"map\",\"values\":"
+		              "\"int\"}}]}",
+		              name, name);
+		if (!always) {
+			buffer_reset(&reader);
+			buffer_printf(
+				&reader,
+				"{\"type\":\"record\",\"name\":\"%s\",\"fields\":[{\"name\":\"%s\",\"type\":\"int\"}]}", name,
+				name);
+		}
+		enum fate fate = plan(buffer_view(&writer), buffer_view(&reader), VIEW_LITERAL("\0"), &error, &ms);
+		assert_int_equal(fate, FATE_REJECT);
+		assert_non_null(strstr(error.message, always ? "(always)" : "(only this value)"));
+	}
+	buffer_done(&writer);
+	buffer_done(&reader);
+}
+
 /* Records that name each other, one after the other, deeper than any stack. */
 static void test_long_chain(void **state)
 {
@@ -459,6 +498,7 @@ int main(void)
 		cmocka_unit_test(test_amplified),
 		cmocka_unit_test(test_long_chain),
 		cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_long_names),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);
