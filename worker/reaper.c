@@ -24,6 +24,15 @@
 #define CLAIM      100
 #define MIB        ((size_t)1 << 20)
 
+/* The ends of the partitions of a topic, and when they were asked for. */
+struct ends {
+	const char *topic;
+	int64_t *at;
+	int32_t len;
+	bool asked;
+	int64_t asked_at; /* real us */
+};
+
 struct reaper {
 	struct worker *worker;
 	struct store *store;
@@ -33,15 +42,18 @@ struct reaper {
 	int64_t sweep_at_ms;
 	int64_t days_at_ms;
 
-	/* The ends of the approvals partitions, and when they were asked for. */
-	int64_t *ends;
-	int32_t ends_len;
-	int64_t asked_at; /* real us; 0: not asked */
+	struct ends approvals;
+	struct ends suspends;
 };
 
 static enum fate reaper_open(struct reaper *reaper, struct worker *worker, struct error *error)
 {
-	*reaper = (struct reaper){ .worker = worker, .arena = arena_new(32 * MIB) };
+	*reaper = (struct reaper){
+		.worker = worker,
+		.arena = arena_new(32 * MIB),
+		.approvals = { .topic = config_text(worker->config, PARAM_TOPICS_APPROVALS) },
+		.suspends = { .topic = config_text(worker->config, PARAM_TOPICS_SUSPENDS) },
+	};
 	if (reaper->arena == NULL)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the reaper");
 	struct codec_settings codec = { 0 };
@@ -59,29 +71,32 @@ static void reaper_close(struct reaper *reaper)
 	store_close(reaper->store);
 	codec_free(reaper->codec);
 	arena_free(reaper->arena);
-	free(reaper->ends);
+	free(reaper->approvals.at);
+	free(reaper->suspends.at);
 }
 
 /* ---- has intake got to where a topic ended? ---- */
 
 /* The high watermarks of one topic now: what is not committed yet may be in time, too. */
-static enum fate ask_ends(struct reaper *reaper, const char *topic, struct error *error)
+static enum fate ask_ends(struct reaper *reaper, struct ends *ends, struct error *error)
 {
 	int32_t count;
 	int64_t now = clock_real_us();
-	enum fate fate = reader_partitions(reaper->worker->ends, topic, ASK_TIMEOUT_MS, &count, error);
+	ends->asked = false;
+	enum fate fate = reader_partitions(reaper->worker->ends, ends->topic, ASK_TIMEOUT_MS, &count, error);
 	if (fate != FATE_OK)
 		return fate;
-	int64_t *ends = realloc(reaper->ends, ((size_t)count + 1) * sizeof(*ends));
-	if (ends == NULL)
-		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for the ends of %s", topic);
-	reaper->ends = ends;
-	reaper->ends_len = count;
+	int64_t *at = realloc(ends->at, ((size_t)count + 1) * sizeof(*at));
+	if (at == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for the ends of %s", ends->topic);
+	ends->at = at;
+	ends->len = count;
 	for (int32_t i = 0; i < count && fate == FATE_OK; i++) {
 		int64_t low;
-		fate = reader_range(reaper->worker->ends, topic, i, ASK_TIMEOUT_MS, &low, &ends[i], error);
+		fate = reader_range(reaper->worker->ends, ends->topic, i, ASK_TIMEOUT_MS, &low, &at[i], error);
 	}
-	reaper->asked_at = fate == FATE_OK ? now : 0;
+	ends->asked = fate == FATE_OK;
+	ends->asked_at = now;
 	return fate;
 }
 
@@ -95,7 +110,7 @@ static bool row_reached(const struct position *rows, size_t len, const struct pa
 	return end->offset == 0;
 }
 
-static enum fate reached(struct reaper *reaper, const char *topic, bool waits_count, bool *ret_reached,
+static enum fate reached(struct reaper *reaper, const struct ends *ends, bool waits_count, bool *ret_reached,
                          struct error *error)
 {
 	struct position *rows;
@@ -103,10 +118,10 @@ static enum fate reached(struct reaper *reaper, const char *topic, bool waits_co
 	enum fate fate =
 		store_positions(reaper->store, reaper->worker->cluster_id, reaper->arena, &rows, &len, error);
 	*ret_reached = false;
-	if (fate != FATE_OK)
+	if (fate != FATE_OK || !ends->asked)
 		return fate;
-	for (int32_t i = 0; i < reaper->ends_len; i++) {
-		struct partition_at end = { topic, i, reaper->ends[i] };
+	for (int32_t i = 0; i < ends->len; i++) {
+		struct partition_at end = { ends->topic, i, ends->at[i] };
 		if (!row_reached(rows, len, &end, waits_count))
 			return FATE_OK;
 	}
@@ -158,8 +173,8 @@ static enum fate send_due(struct reaper *reaper, struct error *error)
 	struct due *due;
 	size_t len;
 	int64_t now = clock_real_us();
-	enum fate fate = store_expiry_claim(reaper->store, reaper->asked_at - SLACK_US, now - RESEND_US, now,
-	                                    CLAIM, reaper->arena, &due, &len, error);
+	enum fate fate = store_expiry_claim(reaper->store, reaper->approvals.asked_at - SLACK_US, now - RESEND_US,
+	                                    now, CLAIM, reaper->arena, &due, &len, error);
 	for (size_t i = 0; i < len && fate == FATE_OK; i++)
 		fate = send_expire(reaper, &due[i], error);
 	if (fate == FATE_OK && len > 0)
@@ -175,23 +190,23 @@ static enum fate send_due(struct reaper *reaper, struct error *error)
 }
 
 /* protocol.md, "Expiry": not before every approvals partition has been read up to an end that was asked
- * for later than expires_at + 5 s. */
+ * for later than expires_at + 5 s. expires_at is any 64-bit number: nothing is added to it. */
 static enum fate expire(struct reaper *reaper, struct error *error)
 {
-	const char *topic = config_text(reaper->worker->config, PARAM_TOPICS_APPROVALS);
 	int64_t next;
+	struct ends *ends = &reaper->approvals;
 	enum fate fate = store_expiry_next(reaper->store, &next, error);
-	if (fate != FATE_OK || next == TIME_NONE || clock_real_us() <= next + SLACK_US)
+	if (fate != FATE_OK || next == TIME_NONE || clock_real_us() - SLACK_US <= next)
 		return fate;
-	if (reaper->asked_at <= next + SLACK_US)
-		fate = ask_ends(reaper, topic, error);
+	if (!ends->asked || ends->asked_at - SLACK_US <= next)
+		fate = ask_ends(reaper, ends, error);
 	bool there = false;
 	if (fate == FATE_OK)
-		fate = reached(reaper, topic, true, &there, error);
+		fate = reached(reaper, ends, true, &there, error);
 	if (fate != FATE_OK || !there)
 		return fate;
 	fate = send_due(reaper, error);
-	reaper->asked_at = 0;
+	ends->asked = false;
 	return fate;
 }
 
@@ -202,16 +217,14 @@ static enum fate sweep(struct reaper *reaper, struct error *error)
 	if (clock_mono_ms() < reaper->sweep_at_ms)
 		return FATE_OK;
 	reaper->sweep_at_ms = clock_mono_ms() + SWEEP_MS;
-	const struct config *config = reaper->worker->config;
-	const char *topic = config_text(config, PARAM_TOPICS_SUSPENDS);
 	bool there = false;
-	enum fate fate = ask_ends(reaper, topic, error);
-	reaper->asked_at = 0; /* these were the ends of the other topic */
-	if (fate == FATE_OK)  /* the suspend may stand in a partition that waits */
-		fate = reached(reaper, topic, false, &there, error);
+	enum fate fate = ask_ends(reaper, &reaper->suspends, error);
+	if (fate == FATE_OK) /* the suspend may stand in a partition that waits */
+		fate = reached(reaper, &reaper->suspends, false, &there, error);
 	if (fate != FATE_OK || !there)
 		return fate;
-	int64_t before = clock_real_us() - config_number(config, PARAM_WORKER_UNCLAIMED_TTL) * 1000;
+	int64_t ttl_ms = config_number(reaper->worker->config, PARAM_WORKER_UNCLAIMED_TTL);
+	int64_t before = clock_real_us() - ttl_ms * 1000;
 	size_t swept;
 	fate = store_unclaimed_sweep(reaper->store, before, CLAIM, &swept, error);
 	if (fate == FATE_OK && swept > 0)

@@ -181,6 +181,20 @@ def own_expire(record):
     return decision
 
 
+def test_an_odd_expiry_holds_up_no_other(make_world):
+    """Any 64-bit number may stand in expires_at, and suspends may be further on than approvals."""
+    world = make_world(partitions=1)
+    world.start_worker()
+    for _ in range(3):
+        world.suspend()
+    odd = [-6 * SECOND, -(2**63) + 1, 0, 2**63 - 1]
+    sent = [world.suspend(gate={"expires_at": each}) for each in odd]
+    normal = expired(world, "REJECT", seconds=-1)
+    for each in [*sent[:3], normal]:
+        assert world.wait_resume(each.id).datum["verdict"] == "EXPIRED"
+    assert world.state(sent[3].id) == "PENDING"
+
+
 @pytest.mark.parametrize("on_expiry, verdict", [("REJECT", "EXPIRED"), ("APPROVE", "APPROVED")])
 def test_expiry_by_itself(shared, on_expiry, verdict):
     """The worker says EXPIRE on the approvals topic, and it takes the way of any decision."""
