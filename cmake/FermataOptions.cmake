@@ -13,6 +13,7 @@ set(FERMATA_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize takes them: addr
 
 add_library(fermata_options INTERFACE)
 target_include_directories(fermata_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+target_link_libraries(fermata_options INTERFACE m) # floor and its kin: gcc has them inline, clang does not
 target_compile_definitions(fermata_options INTERFACE _GNU_SOURCE FERMATA_VERSION="${PROJECT_VERSION}")
 target_compile_options(fermata_options INTERFACE -Wall -Wextra -Wconversion -Wshadow -Wswitch-enum -Wvla
 	-Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -fno-omit-frame-pointer)
