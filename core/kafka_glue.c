@@ -175,5 +175,7 @@ void kafka_log(const char *room, int severity, const char *facility, const char 
 
 int64_t kafka_time_us(int64_t kafka_ms)
 {
-	return kafka_ms < 0 || kafka_ms > INT64_MAX / 1000 ? TIME_NONE : kafka_ms * 1000;
+	if (kafka_ms < 0)
+		return TIME_NONE;
+	return kafka_ms > INT64_MAX / 1000 ? INT64_MAX / 1000 * 1000 : kafka_ms * 1000;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,14 +20,17 @@ static void close_fd(const int *fd)
 		close(*fd);
 }
 
-/* "k1-20261130": the first key of that day (UTC). */
+/* "k1-20261130-89abcdef": a key of that day (UTC). */
+/* The random part tells two keyrings of one day apart: what was sealed under one then says which key it
+ * misses, instead of failing under the other. */
 static void make_id(char ret_id[KEK_ID_MAX + 1])
 {
 	time_t now = (time_t)(clock_real_us() / 1000000);
 	struct tm day;
 
 	gmtime_r(&now, &day);
-	strftime(ret_id, KEK_ID_MAX + 1, "k1-%Y%m%d", &day);
+	size_t len = strftime(ret_id, KEK_ID_MAX + 1, "k1-%Y%m%d", &day);
+	snprintf(ret_id + len, KEK_ID_MAX + 1 - len, "-%08" PRIx32, randombytes_random());
 }
 
 static size_t make_text(const char *id, char text[TEXT_MAX])

@@ -25,6 +25,7 @@ struct letter {
 	struct item *item;
 	enum fullness fullness;
 	bool acknowledged;
+	struct error why; /* what the broker last said against it */
 	bool too_large_for_topic;
 };
 
@@ -99,6 +100,8 @@ void deadletter_report(void *context, const struct outgoing *sent, int64_t offse
 	struct letter *letter = sent->tag;
 	letter->acknowledged = error == NULL;
 	letter->too_large_for_topic = error != NULL && error->code == ERR_TOO_LARGE;
+	if (error != NULL)
+		letter->why = *error;
 }
 
 /* The queue of the producer may be full of the letters before: they leave meanwhile. */
@@ -174,7 +177,9 @@ static enum fate send_alone(struct producer *producer, const char *topic, struct
 		if (fate != FATE_OK || letter->acknowledged)
 			return fate;
 		if (!letter->too_large_for_topic || letter->fullness == LETTER_BARE)
-			return error_set(error, FATE_RETRY, ERR_SERVICE, "not every letter was acknowledged");
+			return error_set_native(error, FATE_RETRY, ERR_SERVICE, letter->why.native,
+			                        "the broker does not take it, and its partition waits: %s",
+			                        letter->why.message);
 		leave_out(letter);
 	}
 }

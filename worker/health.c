@@ -130,4 +130,5 @@ void health_stop(struct health *health)
 	http_stop(health->http);
 	store_close(health->store);
 	arena_free(health->arena);
+	*health = (struct health){ 0 };
 }

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#define TRACESTATE_MAX 4096 /* bytes; W3C Trace Context asks to carry 512 at least */
+#define TRACEPARENT_MAX 512
+#define TRACESTATE_MAX  4096 /* bytes; W3C Trace Context asks to carry 512 at least */
 
 static enum fate no_memory(struct error *error)
 {
@@ -36,22 +37,25 @@ static bool is_all(struct view text, size_t from, size_t len, uint8_t c)
 	return true;
 }
 
-/* version-traceid-parentid-flags of W3C Trace Context, level 1; anything else is not carried. Version ff and
- * ids of zeros are what it calls invalid. */
-static bool is_traceparent(struct view text)
-{
-	return text.len == 55 && text.data[2] == '-' && text.data[35] == '-' && text.data[52] == '-' &&
-	       is_hex(text, 0, 2) && is_hex(text, 3, 32) && is_hex(text, 36, 16) && is_hex(text, 53, 2) &&
-	       !is_all(text, 0, 2, 'f') && !is_all(text, 3, 32, '0') && !is_all(text, 36, 16, '0');
-}
-
-/* Tabs may stand around the commas of a list. */
+/* Text without control characters; tabs may stand around the commas of a list. */
 static bool is_printable(struct view text)
 {
 	for (size_t i = 0; i < text.len; i++)
-		if ((text.data[i] < 0x20 && text.data[i] != '\t') || text.data[i] > 0x7e)
+		if ((text.data[i] < 0x20 && text.data[i] != '\t') || text.data[i] == 0x7f)
 			return false;
-	return true;
+	return view_is_utf8(text);
+}
+
+/* version-traceid-parentid-flags of W3C Trace Context, level 1; versions to come may say more behind that.
+ * Anything else is not carried. Version ff and ids of zeros are what it calls invalid. */
+static bool is_traceparent(struct view text)
+{
+	bool longer = text.len > 55 && text.len <= TRACEPARENT_MAX && text.data[55] == '-' &&
+	              !is_all(text, 0, 2, '0') && is_printable(text);
+	return (text.len == 55 || longer) && text.data[2] == '-' && text.data[35] == '-' &&
+	       text.data[52] == '-' && is_hex(text, 0, 2) && is_hex(text, 3, 32) && is_hex(text, 36, 16) &&
+	       is_hex(text, 53, 2) && !is_all(text, 0, 2, 'f') && !is_all(text, 3, 32, '0') &&
+	       !is_all(text, 36, 16, '0');
 }
 
 static bool keep_trace(struct arena *arena, const struct record *record, struct checkpoint *row)

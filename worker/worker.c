@@ -278,18 +278,13 @@ static void work(struct worker *worker, struct watch *watch, const sigset_t *set
 }
 
 static enum fate run_threads(struct worker *worker, const struct worker_options *options, const sigset_t *set,
-                             struct error *error)
+                             struct health *health, struct error *error)
 {
 	struct drain drain = { 0 };
-	struct health health = { 0 };
-	struct watch watch = { worker, options->drain ? &drain : NULL, &health };
+	struct watch watch = { worker, options->drain ? &drain : NULL, health };
 	enum fate fate = options->drain ? drain_init(&drain, worker, error) : FATE_OK;
 	if (fate == FATE_OK)
-		fate = health_start(&health, worker, error);
-	if (fate == FATE_OK)
 		work(worker, &watch, set);
-	else
-		health_stop(&health);
 	drain_done(&drain);
 	return fate;
 }
@@ -323,9 +318,13 @@ int worker_run(const struct config *config, const struct worker_options *options
 	          (enum log_format)config_choice(config, PARAM_LOG_FORMAT));
 	block_signals(&set);
 	worker_init(&worker, config);
-	enum fate fate = startup(&worker, options, &error);
+	struct health health = { 0 };
+	enum fate fate = health_start(&health, &worker, &error); /* it is alive while it waits for the others */
+	if (fate == FATE_OK)
+		fate = startup(&worker, options, &error);
 	if (fate == FATE_OK && !worker_stopping(&worker))
-		fate = run_threads(&worker, options, &set, &error);
+		fate = run_threads(&worker, options, &set, &health, &error);
+	health_stop(&health);
 	if (fate != FATE_OK && !worker_stopping(&worker))
 		worker_fail(&worker, "worker", &error);
 	worker_done(&worker);

@@ -349,7 +349,7 @@ static void test_generate(void **state)
 	assert_int_equal(stat(directory.keyring, &status), 0);
 	assert_int_equal(status.st_mode & 07777, 0600);
 	clock_format(clock_real_us(), today, sizeof(today));
-	assert_int_equal(strlen(id), strlen("k1-20261130"));
+	assert_int_equal(strlen(id), strlen("k1-20261130-89abcdef"));
 	assert_memory_equal(id, "k1-", 3);
 	assert_memory_equal(id + 3, today, 4);
 	assert_file(directory.keyring, NULL);
