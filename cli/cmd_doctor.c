@@ -15,6 +15,7 @@
 
 #define CHECK_COLUMNS 14
 #define INDENT        25
+#define ARENA_BYTES   ((size_t)1 << 20)
 
 /* ---- saying ---- */
 
@@ -178,10 +179,15 @@ int cmd_doctor(struct cli *cli)
 {
 	static void (*const checks[])(struct doctor *) = { doctor_configuration, doctor_machine, doctor_keyring,
 		                                               doctor_postgres, doctor_kafka };
-	struct doctor doctor = { .cli = cli, .failed = { .fate = FATE_OK } };
+	struct doctor doctor = { .cli = cli, .arena = arena_new(ARENA_BYTES), .failed = { .fate = FATE_OK } };
 
+	if (doctor.arena == NULL) {
+		(void)error_set(&doctor.failed, FATE_FATAL, ERR_MEMORY, "no memory for what the database knows");
+		return cli_fail(&doctor.failed);
+	}
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		checks[i](&doctor);
+	arena_free(doctor.arena);
 	if (doctor.failed.fate != FATE_OK)
 		return cli_fail(&doctor.failed);
 	if (!cli->json && doctor.wrong == 0)

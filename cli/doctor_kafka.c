@@ -17,6 +17,32 @@ static void say_warning(void *context, const char *text)
 	doctor_say(context, FINDING_WARNING, "topics", NULL, "%s", text);
 }
 
+/* Where a resume goes hangs on the count, so a worker does not start with another one. */
+static void compare_partitions(struct doctor *doctor, const char *topic, int32_t partitions)
+{
+	for (size_t i = 0; i < doctor->published_len; i++) {
+		const struct resumes_topic *known = &doctor->published[i];
+		if (view_equal_text(known->topic, topic) && known->partitions != partitions)
+			doctor_say(doctor, FINDING_WRONG, "topics",
+			           "route to a new topic: the partition count of a resumes topic is fixed for its life",
+			           "topic %s has %" PRId32 " partitions, and had %" PRId32
+			           " when it was first published to",
+			           topic, partitions, known->partitions);
+	}
+}
+
+/* Another cluster's offsets say nothing about this one's: a worker does not start there. */
+static void compare_cluster(struct doctor *doctor, const char *cluster)
+{
+	struct view known = doctor->cluster;
+
+	if (!view_is_null(known) && !view_equal_text(known, cluster))
+		doctor_say(doctor, FINDING_WRONG, "Kafka",
+		           "correct kafka.bootstrap.servers, or take the database of that cluster",
+		           "the database belongs to the cluster %.*s, and this one is %s", (int)known.len,
+		           (const char *)known.data, cluster);
+}
+
 /* Is it there? Then its settings are looked at too. */
 static bool look_at_topic(struct doctor *doctor, struct reader *reader, struct topic_plan *plan)
 {
@@ -33,6 +59,8 @@ static bool look_at_topic(struct doctor *doctor, struct reader *reader, struct t
 		return false;
 	}
 	doctor_say(doctor, FINDING_OK, "topics", NULL, "%s has %" PRId32 " partitions", plan->name, partitions);
+	if (plan->kind == TOPIC_RESUMES)
+		compare_partitions(doctor, plan->name, partitions);
 	if (topic_plan_look(doctor->cli->config, plan, &error) == FATE_OK)
 		return true;
 	doctor_say_error(doctor, FINDING_WARNING, "topics", NULL, &error);
@@ -120,6 +148,7 @@ void doctor_kafka(struct doctor *doctor)
 		doctor_say(doctor, FINDING_SKIPPED, "topics", NULL, "Kafka cannot be asked");
 	} else {
 		doctor_say(doctor, FINDING_OK, "Kafka", NULL, "can be reached, cluster %s", cluster);
+		compare_cluster(doctor, cluster);
 		look_at_topics(doctor, reader, arena);
 		check_transactions(doctor);
 	}

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define ARENA_BYTES             ((size_t)1 << 20)
 #define OLDEST_VERSION          140000
 #define SKEW_US                 INT64_C(2000000)
 #define US_PER_S                INT64_C(1000000)
@@ -64,13 +63,13 @@ static void judge_server(struct doctor *doctor, const struct store_facts *facts)
 		           facts->max_connections, wanted);
 }
 
-static void check_server(struct doctor *doctor, struct store *store, struct arena *arena)
+static void check_server(struct doctor *doctor, struct store *store)
 {
 	struct error error = { .fate = FATE_OK };
 	struct store_facts facts;
 	int64_t asked = clock_real_us();
 
-	if (store_facts(store, arena, &facts, &error) != FATE_OK) {
+	if (store_facts(store, doctor->arena, &facts, &error) != FATE_OK) {
 		doctor_say_error(doctor, FINDING_WARNING, "PostgreSQL", NULL, &error);
 		return;
 	}
@@ -81,13 +80,15 @@ static void check_server(struct doctor *doctor, struct store *store, struct aren
 }
 
 /* Two groups on one database would not fence each other: a worker of another one does not start. */
-static void check_installation(struct doctor *doctor, struct store *store, struct arena *arena)
+static void check_installation(struct doctor *doctor, struct store *store)
 {
+	struct arena *arena = doctor->arena;
 	struct view ours = view_of(config_text(doctor->cli->config, PARAM_WORKER_GROUP));
 	struct error error = { .fate = FATE_OK };
-	struct view group, cluster;
+	struct view group, cluster = VIEW_NULL;
 
-	if (store_installed(store, arena, &group, &cluster, &error) != FATE_OK)
+	if (store_installed(store, arena, &group, &cluster, &error) != FATE_OK ||
+	    store_published_topics(store, arena, &doctor->published, &doctor->published_len, &error) != FATE_OK)
 		doctor_say_error(doctor, FINDING_WRONG, "installation", NULL, &error);
 	else if (view_is_null(group))
 		doctor_say(doctor, FINDING_OK, "installation", NULL,
@@ -100,26 +101,24 @@ static void check_installation(struct doctor *doctor, struct store *store, struc
 	else
 		doctor_say(doctor, FINDING_OK, "installation", NULL, "group %.*s, cluster %.*s", (int)group.len,
 		           (const char *)group.data, (int)cluster.len, (const char *)cluster.data);
+	doctor->cluster = cluster;
 }
 
 void doctor_postgres(struct doctor *doctor)
 {
 	struct error error = { .fate = FATE_OK };
-	struct arena *arena = arena_new(ARENA_BYTES);
 	struct store *store = NULL;
 
-	if (arena == NULL || connect_store_bare(doctor->cli, &store, &error) != FATE_OK) {
+	if (connect_store_bare(doctor->cli, &store, &error) != FATE_OK) {
 		doctor_say_error(doctor, FINDING_WRONG, "PostgreSQL", NULL, &error);
-		arena_free(arena);
 		return;
 	}
-	check_server(doctor, store, arena);
+	check_server(doctor, store);
 	if (store_check_version(store, &error) != FATE_OK) {
 		doctor_say_error(doctor, FINDING_WRONG, "tables", NULL, &error);
 	} else {
 		doctor_say(doctor, FINDING_OK, "tables", NULL, "are those of this version");
-		check_installation(doctor, store, arena);
+		check_installation(doctor, store);
 	}
 	store_close(store);
-	arena_free(arena);
 }

@@ -1,7 +1,7 @@
 #include "store/store_facts.h"
 
 #include "store/store_connection.h"
-#include "store/store_row.h"
+#include "store/store_record.h"
 
 static const struct statement server_facts = {
 	"asking for the server's settings",
@@ -14,6 +14,11 @@ static const struct statement server_facts = {
 static const struct statement installed = {
 	"asking who works on the database",
 	"SELECT worker_group, cluster_id FROM fermata.installation",
+};
+
+static const struct statement published_topics = {
+	"asking for the resumes topics",
+	"SELECT topic, partitions FROM fermata.resumes_topic ORDER BY topic",
 };
 
 struct facts_answer {
@@ -76,4 +81,44 @@ enum fate store_installed(struct store *store, struct arena *arena, struct view 
 		return fate;
 	store_send(store, &installed, NULL, &(struct answer){ .rows = installed_rows, .context = &answer });
 	return transaction_finish(store, error);
+}
+
+struct topics_answer {
+	struct arena *arena;
+	struct resumes_topic *topics;
+	size_t len;
+};
+
+static enum fate topics_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct topics_answer *answer = context;
+	size_t count = (size_t)PQntuples(rows);
+
+	answer->topics = arena_array(answer->arena, count, sizeof(*answer->topics));
+	if (answer->topics == NULL)
+		return list_no_memory(error);
+	for (; answer->len < count; answer->len++) {
+		struct row row = row_at(rows, (int)answer->len, answer->arena);
+		answer->topics[answer->len].topic = row_text_or_empty(&row);
+		answer->topics[answer->len].partitions = row_int4(&row);
+		enum fate fate = row_end(&row, error);
+		if (fate != FATE_OK)
+			return fate;
+	}
+	return FATE_OK;
+}
+
+enum fate store_published_topics(struct store *store, struct arena *arena, struct resumes_topic **ret_topics,
+                                 size_t *ret_len, struct error *error)
+{
+	struct topics_answer answer = { .arena = arena };
+	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	store_send(store, &published_topics, NULL, &(struct answer){ .rows = topics_rows, .context = &answer });
+	fate = transaction_finish(store, error);
+	*ret_topics = answer.topics;
+	*ret_len = answer.len;
+	return fate;
 }

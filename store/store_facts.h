@@ -22,4 +22,10 @@ FM_MUSTCHECK enum fate store_facts(struct store *store, struct arena *arena, str
 FM_MUSTCHECK enum fate store_installed(struct store *store, struct arena *arena, struct view *ret_group,
                                        struct view *ret_cluster, struct error *error);
 
+/* The resumes topics as they were when they were first published to, by name; none before the first worker. The
+ * database must be migrated. They live in the arena. */
+FM_MUSTCHECK enum fate store_published_topics(struct store *store, struct arena *arena,
+                                              struct resumes_topic **ret_topics, size_t *ret_len,
+                                              struct error *error);
+
 #endif
