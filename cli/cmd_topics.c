@@ -61,8 +61,10 @@ static void look(struct creating *creating)
 	}
 }
 
-static void take_warning(void *context, const char *text)
+/* What is there stays as it is, so that it is a warning whatever it breaks. */
+static void take_warning(void *context, bool halts, const char *text)
 {
+	(void)halts;
 	struct creating *creating = context;
 	char *copy = arena_printf(creating->arena, "%s", text);
 

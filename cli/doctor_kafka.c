@@ -12,9 +12,9 @@
 
 /* ---- topics ---- */
 
-static void say_warning(void *context, const char *text)
+static void say_fault(void *context, bool halts, const char *text)
 {
-	doctor_say(context, FINDING_WARNING, "topics", NULL, "%s", text);
+	doctor_say(context, halts ? FINDING_WRONG : FINDING_WARNING, "topics", NULL, "%s", text);
 }
 
 /* Where a resume goes hangs on the count, so a worker does not start with another one. */
@@ -84,7 +84,7 @@ static void look_at_topics(struct doctor *doctor, struct reader *reader, struct 
 		looked[i] = look_at_topic(doctor, reader, &plans[i]);
 	for (size_t i = 0; i < len; i++)
 		if (looked[i])
-			topic_plan_judge(doctor->cli->config, plans, len, i, say_warning, doctor);
+			topic_plan_judge(doctor->cli->config, plans, len, i, say_fault, doctor);
 }
 
 /* ---- transactions ---- */

@@ -158,15 +158,30 @@ struct judging {
 	void *context;
 };
 
-static void FM_PRINTF(2, 3) warn(const struct judging *judging, const char *fmt, ...)
+static void FM_PRINTF(3, 0) say_args(const struct judging *judging, bool halts, const char *fmt, va_list args)
 {
 	char text[512];
+
+	vsnprintf(text, sizeof(text), fmt, args);
+	judging->say(judging->context, halts, text);
+}
+
+static void FM_PRINTF(2, 3) warn(const struct judging *judging, const char *fmt, ...)
+{
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	say_args(judging, false, fmt, args);
 	va_end(args);
-	judging->say(judging->context, text);
+}
+
+static void FM_PRINTF(2, 3) say_halts(const struct judging *judging, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	say_args(judging, true, fmt, args);
+	va_end(args);
 }
 
 static const struct topic_facts *facts_of(const struct judging *judging, enum topic_kind kind)
@@ -196,12 +211,33 @@ static void judge_cleanup(const struct judging *judging)
 {
 	const char *wanted = judging->plan->kind == TOPIC_GATES ? COMPACT : DELETE;
 
-	if (strcmp(judging->plan->facts.cleanup, wanted) != 0)
+	/* Dead letters have the keys that their records came with, and many came without. */
+	if (judging->plan->kind == TOPIC_DEAD_LETTERS && strstr(judging->plan->facts.cleanup, COMPACT) != NULL)
+		say_halts(judging,
+		          "topic %s has cleanup.policy=%s: Kafka refuses records without a key there, and a worker "
+		          "that has such a dead letter to write stands still; set it to " DELETE,
+		          judging->plan->name, judging->plan->facts.cleanup);
+	else if (strcmp(judging->plan->facts.cleanup, wanted) != 0)
 		warn(judging, "topic %s has cleanup.policy=%s: %s; set it to %s", judging->plan->name,
 		     judging->plan->facts.cleanup,
 		     judging->plan->kind == TOPIC_GATES ? "gates that wait long go missing from it"
 		                                        : "records are lost when a later one has the same key",
 		     wanted);
+}
+
+/* Where the database is lost, the worker reads both topics again: what waits longer is gone then. */
+static void judge_retention(const struct judging *judging)
+{
+	int64_t wanted = config_number(judging->config, PARAM_TOPICS_RETENTION);
+	int64_t has = judging->plan->facts.retention_ms;
+
+	if (has >= 0 && has < wanted)
+		warn(
+			judging,
+			"topic %s has retention.ms=%" PRId64
+			": records are gone sooner than topics.retention says, and with them what a worker that was away "
+			"for longer, or a rebuild, has to read; set it to %" PRId64 " or more, or lower topics.retention",
+			judging->plan->name, has, wanted);
 }
 
 /* The ledger must know of every resume whose decision can still be read. */
@@ -265,6 +301,8 @@ void topic_plan_judge(const struct config *config, const struct topic_plan *plan
 	if (input || judging.plan->kind == TOPIC_RESUMES)
 		judge_time(&judging);
 	judge_cleanup(&judging);
+	if (input)
+		judge_retention(&judging);
 	if (judging.plan->kind == TOPIC_RESUMES)
 		judge_ledger(&judging);
 	judge_size(&judging);

@@ -40,8 +40,8 @@ FM_MUSTCHECK enum fate topic_plan_look(const struct config *config, struct topic
                                        struct error *error);
 
 /* Says, for the index-th topic, each promise that its facts break: what is so, what that breaks, what to do.
- * Pure: looks only at the facts of all of them and at the limits. */
-typedef void topic_warning(void *context, const char *text);
+ * halts: the work stands still, or will. Pure: looks only at the facts of all of them and at the limits. */
+typedef void topic_warning(void *context, bool halts, const char *text);
 void topic_plan_judge(const struct config *config, const struct topic_plan *plans, size_t len, size_t index,
                       topic_warning *say, void *context);
 

@@ -1,5 +1,9 @@
 """`fermata doctor` says what is wrong with a set-up."""
 
+import topics
+
+DAY_MS = 86_400_000
+
 
 def lines(done):
     """The lines of the answer, by what they begin with."""
@@ -47,3 +51,25 @@ def test_a_database_without_tables(make_world):
     world.run("keys", "generate")
     done = world.run("doctor", rc=1)
     assert "fermata migrate" in done.out
+
+
+def test_topics_that_break_promises(make_world):
+    """Records that go too soon are a warning; dead letters that Kafka would refuse are wrong."""
+    world = make_world()
+    suspends, letters = f"{world.name}.short", f"{world.name}.compacted"
+    options = ["-X", f"topics.suspends={suspends}", "-X", f"topics.dead_letters={letters}"]
+    settings = {
+        suspends: {"message.timestamp.type": "LogAppendTime", "retention.ms": str(29 * DAY_MS)},
+        letters: {"cleanup.policy": "compact"},
+    }
+    topics.create_topics(world.kafka.bootstrap, {suspends: 2, letters: 2}, settings)
+    created = world.run("topics", "create", *options).err.splitlines()
+    done = world.run("doctor", "--json", *options, rc=1)
+    found = {each["result"]: [] for each in done.json}
+    for each in done.json:
+        found[each["result"]].append(each["detail"])
+    for lines in (created, found["warning"]):
+        assert any(suspends in line and "topics.retention" in line for line in lines), lines
+    for lines in (created, found["wrong"]):
+        assert any(letters in line and "without a key" in line for line in lines), lines
+    topics.delete_topics(world.kafka.bootstrap, [suspends, letters])

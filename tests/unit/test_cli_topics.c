@@ -22,6 +22,7 @@ struct fixture {
 	size_t len;
 	char warnings[4096];
 	size_t count;
+	size_t halting; /* of the warnings: the work stands still */
 };
 
 static void make(struct fixture *fixture, const char *const *overrides, size_t len)
@@ -49,19 +50,20 @@ static const char *setting(const struct topic_plan *plan, const char *name)
 	return "";
 }
 
-static void take(void *context, const char *text)
+static void take(void *context, bool halts, const char *text)
 {
 	struct fixture *fixture = context;
 	size_t len = strlen(fixture->warnings);
 
 	snprintf(fixture->warnings + len, sizeof(fixture->warnings) - len, "%s\n", text);
 	fixture->count++;
+	fixture->halting += halts ? 1 : 0;
 }
 
 /* How many warnings there are about one of them; they are in fixture->warnings. */
 static size_t judge(struct fixture *fixture, size_t index)
 {
-	fixture->count = 0;
+	fixture->count = fixture->halting = 0;
 	fixture->warnings[0] = '\0';
 	topic_plan_judge(fixture->config, fixture->plans, fixture->len, index, take, fixture);
 	return fixture->count;
@@ -167,6 +169,42 @@ static void promises_broken_by_retention(void **state)
 	done(&fixture);
 }
 
+static void records_that_go_too_soon(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	make(&fixture, NULL, 0);
+	for (size_t i = 0; i < 2; i++) {
+		fixture.plans[i].facts.retention_ms = 30 * DAY_MS - 1;
+		assert_int_equal(judge(&fixture, i), 1);
+		assert_int_equal(fixture.halting, 0);
+		assert_non_null(strstr(fixture.warnings, fixture.plans[i].name));
+		assert_non_null(strstr(fixture.warnings, "topics.retention"));
+		fixture.plans[i].facts.retention_ms = 31 * DAY_MS;
+		assert_int_equal(judge(&fixture, i), 0);
+		fixture.plans[i].facts.retention_ms = -1;
+		assert_int_equal(judge(&fixture, i), 0);
+	}
+	done(&fixture);
+}
+
+static void dead_letters_without_keys(void **state)
+{
+	static const char *const policies[] = { "compact", "compact,delete", "delete,compact" };
+	struct fixture fixture;
+
+	(void)state;
+	make(&fixture, NULL, 0);
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		snprintf(fixture.plans[4].facts.cleanup, 32, "%s", policies[i]);
+		assert_int_equal(judge(&fixture, 4), 1);
+		assert_int_equal(fixture.halting, 1);
+		assert_non_null(strstr(fixture.warnings, "without a key"));
+	}
+	done(&fixture);
+}
+
 static void promises_broken_by_cleanup(void **state)
 {
 	struct fixture fixture;
@@ -211,6 +249,8 @@ int main(void)
 		cmocka_unit_test(no_topic_is_two),
 		cmocka_unit_test(promises_broken_by_time),
 		cmocka_unit_test(promises_broken_by_retention),
+		cmocka_unit_test(records_that_go_too_soon),
+		cmocka_unit_test(dead_letters_without_keys),
 		cmocka_unit_test(promises_broken_by_cleanup),
 		cmocka_unit_test(promises_broken_by_size),
 	};
