@@ -150,7 +150,9 @@ const struct command commands[] = {
 	  show_options, 1, 1, COMMAND_VAULT, cmd_show },
 	{ "history", "ID", "tell what happened to a checkpoint, or to a session",
 	  "States and decisions in the order of time; a decision that did not count says\n"
-	  "why (wrong_digest, late, not_approver, already_decided, ...).\n",
+	  "why (wrong_digest, late, not_approver, already_decided, ...). With --json that\n"
+	  "is outcome_reason; the fields of a decision are those of its record, so that\n"
+	  "reason is what the person gave.\n",
 	  "fermata history SESSION-808\n"
 	  "fermata history SESSION-808 --json | jq 'select(.outcome == \"refused\")'\n",
 	  json_only, 1, 1, 0, cmd_history },

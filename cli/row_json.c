@@ -100,15 +100,15 @@ enum fate row_json_decision(const struct decision *decision, struct buffer *out,
 	json_line_text(line, "decision", view_of(decision_kind_name(decision->kind)));
 	fate = put_approver(line, &decision->decided_by, error);
 	json_line_time(line, "decided_at", decision->decided_at);
-	json_line_text(line, "stated_reason", decision->stated_reason);
-	json_line_flag(line, "edits", decision->has_edits);
+	json_line_text(line, "reason", decision->stated_reason);
+	json_line_flag(line, "has_edits", decision->has_edits);
 	json_line_bytes(line, "checkpoint_digest",
 	                decision->has_digest ? (struct view){ decision->checkpoint_digest, DIGEST_LEN }
 	                                     : VIEW_NULL);
 	if (fate == FATE_OK)
 		fate = put_source(line, &decision->source, error);
 	json_line_text(line, "outcome", view_of(outcome_name(decision->outcome)));
-	json_line_text(line, "reason", decision->outcome_reason);
+	json_line_text(line, "outcome_reason", decision->outcome_reason);
 	json_line_time(line, "at", decision->at.appended_at);
 	json_line_text(line, "topic", view_of(decision->at.topic));
 	json_line_number(line, "partition", decision->at.partition);

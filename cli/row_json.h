@@ -7,8 +7,9 @@
 
 /* The fields of a checkpoint into a line that is begun; those of the suspend event are null until it came. */
 void row_json_checkpoint(struct json_line *line, const struct checkpoint *row);
-/* A decision, its outcome and the outcome's reason; the person's own reason is "stated_reason". Appends one
- * object without a newline. */
+/* A decision with the field names of an ApprovalEvent ("reason" is the person's own), and what became of it:
+ * "outcome", "outcome_reason". Edits are sealed: "has_edits" says whether there are any. Appends one object
+ * without a newline. */
 FM_MUSTCHECK enum fate row_json_decision(const struct decision *decision, struct buffer *out,
                                          struct error *error);
 /* The same for all of them, as an array. */

@@ -205,7 +205,7 @@ def test_pending(make_world):
 def test_show_and_history(shared):
     """The row, the decisions with outcome and reason, and the state only when asked."""
     sent = pending(shared)
-    wrong = shared.decide(sent, checkpoint_digest=bytes(32))
+    wrong = shared.decide(sent, checkpoint_digest=bytes(32), reason="looks fine")
     right = shared.decide(sent, partition=wrong.ack.partition)
     shared.wait_state(sent.id, "RESUMED")
     (row,) = shared.run("show", sent.id, "--json").json
@@ -220,7 +220,14 @@ def test_show_and_history(shared):
     outcomes = {row["decision_id"]: row for row in rows if row.get("decision_id")}
     assert outcomes[right.decision_id]["outcome"] == "counted"
     assert outcomes[wrong.decision_id]["outcome"] == "refused"
-    assert outcomes[wrong.decision_id]["reason"].startswith("wrong_digest")
+    assert outcomes[wrong.decision_id]["outcome_reason"].startswith("wrong_digest")
+    for decision in (wrong, right):
+        given, shown = decision.datum, outcomes[decision.decision_id]
+        for name in ("decision", "decided_by", "decided_at", "reason", "source"):
+            assert shown[name] == given[name], name
+        assert shown["checkpoint_digest"] == given["checkpoint_digest"].decode("latin-1")
+        assert shown["has_edits"] is False and "edits" not in shown
+        assert shown in row["decisions"]
     shown = shared.run("history", sent.id).out
     assert "wrong_digest" in shown and "alice" in shown
 

@@ -124,8 +124,8 @@ static void a_decision_as_json(void **state)
 	assert_in((char *)out.data, "},{\"decision_id\":\"ID\",");
 	assert_in((char *)out.data,
 	          "\"decided_by\":{\"issuer\":\"local\",\"subject\":\"alice\",\"display\":\"Alice\"}");
-	assert_in((char *)out.data, "\"outcome\":\"refused\",\"reason\":\"wrong_digest: why\"");
-	assert_in((char *)out.data, "\"stated_reason\":\"checked\"");
+	assert_in((char *)out.data, "\"outcome\":\"refused\",\"outcome_reason\":\"wrong_digest: why\"");
+	assert_in((char *)out.data, "\"reason\":\"checked\",\"has_edits\":false,");
 	assert_in((char *)out.data, "\"checkpoint_digest\":null");
 	buffer_done(&out);
 }
