@@ -1,6 +1,7 @@
 #include "cli/parse.h"
 
 #include "config/nearest.h"
+#include "core/memory.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -183,6 +184,39 @@ static enum fate take_option(struct parser *parser, const char *word, struct err
 	                   : take_common(parser, spec, word, attached, error);
 }
 
+/* ---- UTF-8 ---- */
+
+/* The name of a file is what the file system has, all else goes into records, the database or a line. */
+static bool is_file(const char *what)
+{
+	return what != NULL && (strstr(what, "FILE") != NULL || !strcmp(what, "DIR"));
+}
+
+static enum fate check_options(const struct parsed *parsed, struct error *error)
+{
+	for (size_t i = 0; i < parsed->options_len; i++) {
+		const struct given_option *option = &parsed->options[i];
+		if (option->value != NULL && !is_file(option->spec->value) && !view_is_utf8(view_of(option->value)))
+			return error_set(error, FATE_FATAL, ERR_USAGE, "the value of --%s is not UTF-8: \"%.60s\"",
+			                 option->spec->name, option->value);
+	}
+	for (size_t i = 0; i < parsed->overrides_len; i++)
+		if (!view_is_utf8(view_of(parsed->overrides[i])))
+			return error_set(error, FATE_FATAL, ERR_USAGE, "the value of -X is not UTF-8: \"%.60s\"",
+			                 parsed->overrides[i]);
+	return FATE_OK;
+}
+
+static enum fate check_utf8(const struct parsed *parsed, struct error *error)
+{
+	for (size_t i = 0; i < parsed->arguments_len && !is_file(parsed->command->arguments); i++)
+		if (!view_is_utf8(view_of(parsed->arguments[i])))
+			return error_set(error, FATE_FATAL, ERR_USAGE,
+			                 "argument %zu of `fermata %s` (%s) is not UTF-8: \"%.60s\"", i + 1,
+			                 parsed->command->name, parsed->command->arguments, parsed->arguments[i]);
+	return check_options(parsed, error);
+}
+
 /* ---- words ---- */
 
 /* The first word, or the second of a group, names the command. */
@@ -282,7 +316,10 @@ enum fate parse_words(struct parsed *ret_parsed, int argc, char **argv, const ch
 	fate = take_words(&parser, error);
 	if (ret_parsed->wanted == WANTED_HELP && ret_parsed->command == NULL)
 		ret_parsed->group = parser.group;
-	return fate == FATE_OK && ret_parsed->wanted == WANTED_RUN ? check_count(&parser, error) : fate;
+	if (fate != FATE_OK || ret_parsed->wanted != WANTED_RUN)
+		return fate;
+	fate = check_count(&parser, error);
+	return fate == FATE_OK ? check_utf8(ret_parsed, error) : fate;
 }
 
 void parsed_done(struct parsed *parsed)

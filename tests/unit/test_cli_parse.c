@@ -189,6 +189,23 @@ static void raw_words_are_kept_without_the_common_ones(void **state)
 	parsed_done(&call.parsed);
 }
 
+static void what_is_not_utf8(void **state)
+{
+	struct call call;
+
+	(void)state;
+	assert_refused(&call, PARSE(&call, "show", "SESSION-\xff"), "argument 1 of `fermata show` (ID)");
+	assert_refused(&call, PARSE(&call, "approve", "x", "--reason", "na\xc3"), "--reason");
+	assert_refused(&call, PARSE(&call, "approve", "x", "--as=\xed\xa0\x80"), "--as");
+	assert_refused(&call, PARSE(&call, "pending", "--session", "\xc0\x80"), "--session");
+	assert_refused(&call, PARSE(&call, "-X", "worker.group=\x80", "pending"), "-X");
+	assert_int_equal(PARSE(&call, "approve", "\xc3\xbc", "--reason", "\xe2\x82\xac"), FATE_OK);
+	parsed_done(&call.parsed);
+	/* The name of a file may be any. */
+	assert_int_equal(PARSE(&call, "--config", "\xff", "suspend", "\xff.jsonl"), FATE_OK);
+	parsed_done(&call.parsed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +217,7 @@ int main(void)
 		cmocka_unit_test(words_behind_two_dashes_are_arguments),
 		cmocka_unit_test(a_preset_needs_no_name),
 		cmocka_unit_test(raw_words_are_kept_without_the_common_ones),
+		cmocka_unit_test(what_is_not_utf8),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
