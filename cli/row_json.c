@@ -34,7 +34,7 @@ static void put_gate(struct json_line *line, const struct checkpoint *row)
 	json_line_texts(line, "approvers", row->approvers, row->approvers_len);
 	json_line_map(line, "labels", row->labels, row->labels_len);
 	json_line_number(line, "suspend_seq", row->suspend_seq);
-	json_line_time(line, "suspended_at", row->suspended_at);
+	json_line_number(line, "suspended_at", row->suspended_at); /* always one: any long is a time here */
 	json_line_time(line, "appended_at", row->appended_at);
 	json_line_time(line, "expires_at", row->expires_at);
 	json_line_text(line, "on_expiry", view_of(on_expiry_name(row->on_expiry)));
@@ -99,7 +99,7 @@ enum fate row_json_decision(const struct decision *decision, struct buffer *out,
 	put_id(line, "checkpoint_id", &decision->checkpoint_id);
 	json_line_text(line, "decision", view_of(decision_kind_name(decision->kind)));
 	fate = put_approver(line, &decision->decided_by, error);
-	json_line_time(line, "decided_at", decision->decided_at);
+	json_line_number(line, "decided_at", decision->decided_at);
 	json_line_text(line, "reason", decision->stated_reason);
 	json_line_flag(line, "has_edits", decision->has_edits);
 	json_line_bytes(line, "checkpoint_digest",

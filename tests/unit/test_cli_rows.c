@@ -99,6 +99,18 @@ static void a_row_without_its_suspend(void **state)
 	free(text);
 }
 
+/* Each long is a time where there is always one, also that which stands for none elsewhere. */
+static void the_least_time_as_json(void **state)
+{
+	struct checkpoint row = a_row();
+
+	(void)state;
+	row.suspended_at = INT64_MIN;
+	char *text = json_of(&row);
+	assert_in(text, "\"suspended_at\":-9223372036854775808,");
+	free(text);
+}
+
 static void a_decision_as_json(void **state)
 {
 	struct decision decision = {
@@ -205,11 +217,9 @@ static void headers_of_events(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_row_as_json),
-		cmocka_unit_test(a_row_without_its_suspend),
-		cmocka_unit_test(a_decision_as_json),
-		cmocka_unit_test(a_row_for_people),
-		cmocka_unit_test(a_copy_outlives_its_page),
+		cmocka_unit_test(a_row_as_json),          cmocka_unit_test(a_row_without_its_suspend),
+		cmocka_unit_test(the_least_time_as_json), cmocka_unit_test(a_decision_as_json),
+		cmocka_unit_test(a_row_for_people),       cmocka_unit_test(a_copy_outlives_its_page),
 		cmocka_unit_test(headers_of_events),
 	};
 
