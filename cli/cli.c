@@ -70,6 +70,20 @@ int cli_usage(const char *fmt, ...)
 	return EXIT_USAGE;
 }
 
+/* Output that failed, and was said to have failed. */
+static bool output_said;
+
+int cli_sent(bool written, const char *what, const char *id)
+{
+	errno = 0;
+	if (written && fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_YES;
+	output_said = true;
+	return cli_no(
+		"%s %s WAS sent, do not send it again; only its id could not be written to standard output%s%s", what,
+		id, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
+}
+
 void cli_warn(const char *fmt, ...)
 {
 	va_list args;
@@ -228,7 +242,7 @@ static enum fate fill_raw(struct cli *cli, struct error *error)
 /* What could not be written was not said: that is no success. */
 static int check_output(int code)
 {
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || output_said)
 		return code;
 	(void)cli_no("could not write to standard output: %s", strerror(errno));
 	return code != EXIT_YES ? code : EXIT_AGAIN;

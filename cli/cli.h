@@ -43,6 +43,10 @@ const char *cli_argument(const struct cli *cli, size_t n);
 int cli_fail(const struct error *error);
 int cli_no(const char *fmt, ...) FM_PRINTF(1, 2);
 int cli_usage(const char *fmt, ...) FM_PRINTF(1, 2);
+/* Flushes stdout, which has what Kafka has acknowledged: what was sent is not to be sent again for want of its
+ * id, so where stdout does not take it, that is said here, with the id, and the answer is EXIT_NO. written: that
+ * all of it got as far as stdout. what: "decision". */
+int cli_sent(bool written, const char *what, const char *id);
 void cli_warn(const char *fmt, ...) FM_PRINTF(1, 2);
 
 #endif

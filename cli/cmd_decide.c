@@ -7,6 +7,7 @@
 #include "core/json_scan.h"
 
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -278,20 +279,22 @@ static int send_decision(struct deciding *deciding)
 		return cli_fail(&error);
 	if (!deciding->cli->json) {
 		printf("%s\n", deciding->decision_id);
-		return EXIT_YES;
+		return cli_sent(true, "decision", deciding->decision_id);
 	}
 	line = json_line_new();
 	json_line_text(line, "decision_id", view_of(deciding->decision_id));
 	json_line_text(line, "checkpoint_id", view_of(deciding->checkpoint_id));
 	json_line_text(line, "session_id", deciding->event.session_id);
 	json_line_text(line, "decision", view_of(decision_kind_name(deciding->kind)));
-	return json_line_write(line, &error) == FATE_OK ? EXIT_YES : cli_fail(&error);
+	return cli_sent(json_line_write(line, &error) == FATE_OK, "decision", deciding->decision_id);
 }
 
 static int decide(struct cli *cli, enum decision_kind kind)
 {
 	struct deciding deciding = { .cli = cli, .kind = kind, .arena = arena_new(ARENA_BYTES) };
 	struct error error = { .fate = FATE_OK };
+
+	signal(SIGPIPE, SIG_IGN); /* who does not read the id is told that the decision was sent */
 	enum fate fate = deciding.arena == NULL
 	                     ? error_set(&error, FATE_FATAL, ERR_MEMORY, "no memory for a decision")
 	                     : connect_store(cli, &deciding.store, &error);

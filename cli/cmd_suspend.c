@@ -8,9 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define IN_FLIGHT   1024
@@ -70,24 +72,25 @@ static void on_report(void *context, const struct outgoing *sent, int64_t offset
 static void print_durable(struct sender *sender, const struct sent *item)
 {
 	struct error error = { .fate = FATE_OK };
-	struct json_line *line;
+	bool written = true;
+	int code;
 
 	if (!sender->cli->json) {
 		printf("%s\n", item->shown);
-		return;
+	} else {
+		struct json_line *line = json_line_new();
+		json_line_text(line, "checkpoint_id", view_of(item->shown));
+		json_line_text(line, "session_id", view_of(item->session_id));
+		written = json_line_write(line, &error) == FATE_OK;
 	}
-	line = json_line_new();
-	json_line_text(line, "checkpoint_id", view_of(item->shown));
-	json_line_text(line, "session_id", view_of(item->session_id));
-	if (json_line_write(line, &error) != FATE_OK)
-		sender->code = cli_fail(&error);
+	code = cli_sent(written, "checkpoint", item->shown); /* at once: who waits for the id may be a program */
+	if (code > sender->code)
+		sender->code = code;
 }
 
 /* Prints, in the order of the lines, what is settled. */
 static void print_settled(struct sender *sender)
 {
-	size_t before = sender->len;
-
 	while (sender->len > 0 && sender->ring[sender->head].progress != PROGRESS_SENT) {
 		struct sent *item = &sender->ring[sender->head];
 		if (item->progress == PROGRESS_DURABLE)
@@ -99,8 +102,6 @@ static void print_settled(struct sender *sender)
 		sender->head = (sender->head + 1) % IN_FLIGHT;
 		sender->len--;
 	}
-	if (sender->len < before)
-		(void)fflush(stdout); /* who waits for the id may be a program */
 }
 
 static void wait_for_kafka(struct sender *sender, int timeout_ms)
@@ -251,6 +252,7 @@ static enum fate open_input(struct sender *sender, struct error *error)
 {
 	const char *file = cli_argument(sender->cli, 0);
 	int fd = STDIN_FILENO;
+	struct stat facts;
 
 	if (file != NULL && strcmp(file, "-") != 0)
 		fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -258,6 +260,13 @@ static enum fate open_input(struct sender *sender, struct error *error)
 		(void)error_set_errno(error, FATE_FATAL, errno, "could not open %s", file);
 		error->code = ERR_USAGE;
 		return FATE_FATAL;
+	}
+	if (fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+		if (fd != STDIN_FILENO)
+			close(fd);
+		return error_set(error, FATE_FATAL, ERR_USAGE,
+		                 "%s is a directory: give a file with one JSON object a line, or - for stdin",
+		                 fd != STDIN_FILENO ? file : "standard input");
 	}
 	lines_init(&sender->lines, fd, line_bytes(sender->cli->config));
 	return FATE_OK;
@@ -295,6 +304,7 @@ int cmd_suspend(struct cli *cli)
 	struct error error = { .fate = FATE_OK };
 	int code;
 
+	signal(SIGPIPE, SIG_IGN); /* a reader of ids that goes away is no reason to leave records in mid-air */
 	if (isatty(STDIN_FILENO) && cli_argument(cli, 0) == NULL)
 		cli_warn("reading suspend events from the terminal, one JSON object a line; Ctrl-D ends");
 	code = open_sender(&sender, &error) == FATE_OK ? send_all(&sender) : cli_fail(&error);

@@ -2,7 +2,9 @@
 
 import getpass
 import json
+import os
 import re
+import subprocess
 
 import pytest
 
@@ -12,7 +14,7 @@ import topics
 import world as worlds
 from acts import json_suspend, one_line, pending
 from test_harness import fabricate, make_resume
-from waiting import wait_for
+from waiting import TIMEOUT, wait_for
 
 # ---- suspend -------------------------------------------------------------------------------
 
@@ -93,6 +95,12 @@ def test_suspend_refuses(shared, line, word):
     assert len(shared.read("suspends")) == before
 
 
+def test_suspend_of_a_directory(shared):
+    """Exit 2, as for a file that is not there."""
+    done = shared.run("suspend", shared.directory, rc=2)
+    assert "directory" in one_line(done) and done.out == ""
+
+
 # ---- decide --------------------------------------------------------------------------------
 
 
@@ -171,6 +179,51 @@ def test_decide_with_edits(make_world):
     }
     assert config == {**wanted, "e": ""}
     assert isinstance(config["d"], float) and isinstance(config["l"], int)
+
+
+def full_disk():
+    """A file that takes nothing."""
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+def closed_pipe():
+    """The end to write to of a pipe that nobody reads."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+def run_into(output, world, *argv, data=""):
+    """Standard output is that file, which is closed then: the exit code, and what was said."""
+    with open(output, "wb") as stdout:
+        done = subprocess.run(
+            world.argv(*argv),
+            input=data,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            env=worlds.clean_environment(),
+            timeout=TIMEOUT,
+            check=False,
+        )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
+@pytest.mark.parametrize("output", [full_disk, closed_pipe])
+def test_sent_and_not_said(shared, form, output):
+    """What Kafka has, is not to be sent again because its id could not be written: exit 1, the id."""
+    before = len(shared.read("suspends"))
+    data = "".join(json.dumps(json_suspend()) + "\n" for _ in range(2))
+    code, told = run_into(output(), shared, "suspend", *form, data=data)
+    ids = re.findall(r"checkpoint (\S+) WAS sent", told)
+    assert code == 1 and len(ids) == 2 == len(told.splitlines()), told
+    assert len(sent_suspends(shared, ids)) == 2 == len(shared.read("suspends")) - before
+    shared.wait_state(ids[0], "PENDING")
+    code, told = run_into(output(), shared, "approve", ids[0], *form)
+    (decision_id,) = re.findall(r"decision (\S+) WAS sent", told)
+    assert code == 1 and len(told.splitlines()) == 1, told
+    shared.wait_decision(decision_id, "counted")
 
 
 # ---- listings ------------------------------------------------------------------------------
