@@ -167,8 +167,9 @@ const char *kafka_property_find(const struct property *properties, size_t len, c
 void kafka_log(const char *room, int severity, const char *facility, const char *text)
 {
 	const int syslog_warning = 4;
-	/* CONFWARN: "X is a consumer property and is ignored by this producer". We set both alike on purpose. */
-	bool quiet = severity > syslog_warning || !strcmp(facility, "CONFWARN");
+	/* CONFWARN: "X is a consumer property and is ignored by this producer". We set both alike on purpose.
+	 * GETPID: a coordinator that is not ready yet is asked again, many times a second on a broker that is new. */
+	bool quiet = severity > syslog_warning || !strcmp(facility, "CONFWARN") || !strcmp(facility, "GETPID");
 
 	log_write(quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN, room, "librdkafka: %s: %s", facility, text);
 }
