@@ -212,7 +212,7 @@ def run_into(output, world, *argv, data=""):
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
 @pytest.mark.parametrize("output", [full_disk, closed_pipe])
 def test_sent_and_not_said(shared, form, output):
-    """What Kafka has, is not to be sent again because its id could not be written: exit 1, the id."""
+    """What Kafka has is not to be sent again for want of its id: exit 1, and the id."""
     before = len(shared.read("suspends"))
     data = "".join(json.dumps(json_suspend()) + "\n" for _ in range(2))
     code, told = run_into(output(), shared, "suspend", *form, data=data)
