@@ -106,7 +106,7 @@ def copy_again(world, count):
     cursor.execute("CREATE TABLE copy_payload (LIKE fermata.payload INCLUDING ALL)")
     cursor.execute("ALTER TABLE copy_payload ALTER COLUMN body SET STORAGE EXTERNAL")
     connection.commit()
-    cursor.execute("SELECT checkpoint_id FROM fermata.checkpoint ORDER BY changed_at LIMIT %s", (count,))
+    cursor.execute("SELECT checkpoint_id FROM fermata.checkpoint ORDER BY appended_at DESC LIMIT %s", (count,))
     ids = [row[0] for row in cursor.fetchall()]
     chunks = []
     for start in range(0, len(ids), COPY_ROWS):
