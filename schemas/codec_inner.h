@@ -106,7 +106,6 @@ void put_long(struct cursor *at, int64_t value);
 void put_int(struct cursor *at, int32_t value);
 void put_enum(struct cursor *at, int value);
 void put_fixed(struct cursor *at, const uint8_t *data, size_t len);
-void put_null(struct cursor *at);
 avro_value_t put_branch(struct cursor *at, int branch);
 void put_text_or_null(struct cursor *at, struct view text);
 void put_bytes_or_null(struct cursor *at, struct view bytes);

@@ -99,11 +99,6 @@ avro_value_t put_branch(struct cursor *at, int number)
 	return branch;
 }
 
-void put_null(struct cursor *at)
-{
-	put_branch(at, 0);
-}
-
 void put_text_or_null(struct cursor *at, struct view text)
 {
 	avro_value_t branch = put_branch(at, !view_is_null(text));

@@ -22,11 +22,6 @@ void column_put_view(struct params *params, const void *field)
 	item_text(params, *(const struct view *)field);
 }
 
-void column_put_bytes(struct params *params, const void *field)
-{
-	item_bytes(params, *(const struct view *)field);
-}
-
 void column_put_name(struct params *params, const void *field)
 {
 	item_name(params, *(const char *const *)field);

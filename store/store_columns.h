@@ -25,7 +25,6 @@ void params_columns(struct params *params, const struct column *columns, size_t 
 /* Fields of the usual types. */
 void column_put_uuid(struct params *params, const void *field);   /* struct uuid */
 void column_put_view(struct params *params, const void *field);   /* struct view, a text */
-void column_put_bytes(struct params *params, const void *field);  /* struct view */
 void column_put_name(struct params *params, const void *field);   /* const char * */
 void column_put_bool(struct params *params, const void *field);   /* bool */
 void column_put_int4(struct params *params, const void *field);   /* int32_t */
