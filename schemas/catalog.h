@@ -1,0 +1,126 @@
+/*
+ * catalog.h - every schema that is known, and what is missing.
+ *
+ * Schemas come from the program itself (the four records), from the folder `schemas.path`, and from whoever is asked
+ * for what is missing: PostgreSQL (fermata.schema_text) and a registry. The catalog asks nobody. When something
+ * is wanted that it does not have, a codec says RETRY with ERR_UNKNOWN_SCHEMA and codec_want tells what; the caller
+ * looks for it, and says catalog_learn or catalog_deny, and tries again.
+ *
+ * For all threads. Schemas are never taken out again before catalog_free: what was found is good for as long as the
+ * catalog is; a folder that has changed or a newer version in the registry changes which one is the reader.
+ *
+ * The folder: NAME.avsc is what today's application reads, the *.avsc in the folder NAME what older (or newer) ones wrote; NAME is
+ * the full name of the state's schema (AppState.schema), or fermata.v1.SuspendEvent and the other records: what reads
+ * those is in the program. Names that begin with a dot are passed over, links followed. A reader from the folder stands
+ * before one from the registry.
+ */
+#ifndef FERMATA_SCHEMAS_CATALOG_H
+#define FERMATA_SCHEMAS_CATALOG_H
+
+#include "core/records.h"
+
+#define CATALOG_NAME_MAX 1024 /* bytes, without the NUL */
+
+struct catalog;
+
+struct catalog_settings {
+	const char *folder; /* schemas.path; NULL or "": none */
+	bool registry;      /* a registry is configured: its framings are read, and states may have readers there */
+	bool asks;          /* somebody answers wants. Without it, what is missing is refused at once */
+};
+
+/* FATAL ERR_USAGE names the file of the folder that is no schema (see catalog_folder). */
+FM_MUSTCHECK enum fate catalog_new(struct catalog **ret_catalog, const struct catalog_settings *settings,
+                                   struct error *error);
+void catalog_free(struct catalog *catalog);
+
+/* Reads the folder again when it has changed (names, sizes, times of its files). On failure (FATAL ERR_USAGE, the
+ * message names the file: it cannot be read, is no schema, has the fingerprint of another schema; or there are
+ * too many) everything stays as it was. *ret_changed may be NULL. What was denied is forgotten then. */
+FM_MUSTCHECK enum fate catalog_folder(struct catalog *catalog, bool *ret_changed, struct error *error);
+
+/* ---- what is missing ---- */
+
+enum want_kind {
+	WANT_NOTHING,
+	WANT_ID,          /* a registry's schema id */
+	WANT_GUID,        /* a registry's GUID */
+	WANT_FINGERPRINT, /* of a record `name` that an unknown version wrote: CRC-64-AVRO */
+	WANT_SHA256,      /* of a SuspendEvent as it was sealed: SHA-256 of the canonical form */
+	WANT_READER,      /* the schema that today's application reads its state `name` with */
+	WANT_STATE,       /* the schema that a state `name` was written with, by fingerprint */
+};
+
+struct schema_want {
+	enum want_kind kind;
+	int32_t id;
+	uint8_t guid[16];
+	uint64_t fingerprint;
+	uint8_t sha256[32];
+	char name[CATALOG_NAME_MAX + 1];
+};
+
+/* What a text is known by: CRC-64-AVRO and SHA-256 of its canonical form. REJECT ERR_INVALID: it is no schema. */
+FM_MUSTCHECK enum fate catalog_identify(struct view text, uint64_t *ret_fingerprint, uint8_t ret_sha256[32],
+                                        struct error *error);
+
+bool want_equal(const struct schema_want *a, const struct schema_want *b);
+/* For logs and messages: "schema id 17", "the reader of com.example.State". Returns text. */
+const char *want_text(const struct schema_want *want, char *text, size_t size);
+
+/*
+ * The answer to a want: its text. For WANT_READER the new reader of that name, which replaces an older one of
+ * the registry's. REJECT, and nothing is learnt: it is no schema (ERR_INVALID), or has another fingerprint or
+ * SHA-256 than was wanted (ERR_UNKNOWN_SCHEMA); for WANT_ID and WANT_GUID any schema is taken here, and the codec
+ * refuses one that does not resolve. RETRY: no memory.
+ */
+FM_MUSTCHECK enum fate catalog_learn(struct catalog *catalog, const struct schema_want *want,
+                                     struct view text, struct error *error);
+/* There is no such schema: for ms from now on it is refused without a want (WANT_READER: the state passes as it
+ * is). why may be NULL, and goes into the refusal. At most 4,096 denials are remembered, the oldest go first. */
+void catalog_deny(struct catalog *catalog, const struct schema_want *want, int64_t ms, const char *why);
+
+/* ---- looking at it ---- */
+
+struct catalog_entry {
+	const char *name; /* under which it is kept: NAME of the folder, or its root's full name */
+	const char *full; /* full name of its root; name when the root has none */
+	bool reader;      /* what today's application reads */
+	enum { FROM_PROGRAM, FROM_FOLDER, FROM_ELSEWHERE } from;
+	int32_t registry_id; /* 0: none is known */
+	uint64_t fingerprint;
+	uint8_t sha256[32];
+	struct view text;
+};
+
+/* Calls each until it returns false; in the order of name, then readers first. each may not call the catalog. */
+void catalog_each(struct catalog *catalog, bool (*each)(void *context, const struct catalog_entry *entry),
+                  void *context);
+size_t catalog_readers(struct catalog *catalog);
+size_t catalog_schemas(struct catalog *catalog); /* those of the program not counted */
+
+/* ---- states ---- */
+
+/*
+ * A state under the schema that its application reads today. Unchanged (its views borrow from in, *ret_from is the
+ * null view) when it is not there, is JSON, has no reader, or has the reader's fingerprint already. Else its
+ * body, in the arena, is what the reader's schema makes of it, schema and fingerprint are the reader's, and
+ * *ret_from is the fingerprint that it was written with, hex as in the single-object header
+ * (ResumeEvent.migrated_from).
+ *
+ * RETRY with ERR_UNKNOWN_SCHEMA: *ret_want says what is to be looked for first. REJECT (for quarantine; the message
+ * names fields and schemas, never content): ERR_INVALID, it is JSON and is not, or the schemas do not resolve;
+ * ERR_MALFORMED, its bytes are not of its schema; ERR_UNKNOWN_SCHEMA, nobody has what it was written with: add the
+ * schema and retry; ERR_TOO_LARGE. ret_want and ret_from may not be NULL. catalog NULL: no schemas.
+ */
+FM_MUSTCHECK enum fate state_migrate(struct catalog *catalog, const struct app_state *in, struct arena *arena,
+                                     struct app_state *ret_state, struct view *ret_from,
+                                     struct schema_want *ret_want, struct error *error);
+
+/* As state_migrate with reader_text as the reader of whatever in is (for "would what waits load under it"). */
+FM_MUSTCHECK enum fate state_migrate_to(struct catalog *catalog, struct view reader_text,
+                                        const struct app_state *in, struct arena *arena,
+                                        struct app_state *ret_state, struct schema_want *ret_want,
+                                        struct error *error);
+
+#endif
