@@ -18,7 +18,7 @@ struct statement {
 	const char *text;
 };
 
-#define STATEMENTS_MAX 96 /* more than there are */
+#define STATEMENTS_MAX 160 /* more than there are */
 
 /* Looks at rows that came, possibly more than once for one statement. A failure ends the pipeline. */
 typedef enum fate store_rows(void *context, const PGresult *rows, struct error *error);

@@ -2,6 +2,8 @@
  * installation. */
 #include "tests/integration_store/store_support.h"
 
+#include "store/store_migrate.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +41,9 @@ static void migrate_in_a_child(int pipe_fd)
 	_exit(write(pipe_fd, versions, sizeof(versions)) == (ssize_t)sizeof(versions) ? 0 : 1);
 }
 
-static void many_at_once_migrate_once(void **state)
+/* Migrates in several processes at once. Returns how many of them found version `wanted`. */
+static int migrate_at_once(int wanted)
 {
-	(void)state;
 	int fds[2];
 	int made = 0;
 
@@ -58,12 +60,19 @@ static void many_at_once_migrate_once(void **state)
 		assert_true(wait(&status) > 0);
 		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 		assert_int_equal(read(fds[0], versions, sizeof(versions)), sizeof(versions));
-		assert_true(versions[1] >= 1);
-		made += versions[0] == 0 ? 1 : 0;
+		assert_int_equal(versions[1], migrations_len);
+		made += versions[0] == wanted ? 1 : 0;
 	}
 	close(fds[0]);
 	close(fds[1]);
-	assert_int_equal(made, 1);
+	return made;
+}
+
+static void many_at_once_migrate_once(void **state)
+{
+	(void)state;
+
+	assert_int_equal(migrate_at_once(0), 1);
 	assert_int_equal(world_number("SELECT count(*) - max(version) FROM fermata.schema_version"), 0);
 
 	struct store *store = open_store("again");
@@ -154,6 +163,97 @@ static void roles_without_privilege_suffice(void **state)
 	assert_ok(store_migrate(store, &from, &to, &error), error);
 	store_close(store);
 	arena_free(arena);
+}
+
+/* ---- from version 1 ---- */
+
+static void begin_at_version_1(void)
+{
+	world_run("DROP SCHEMA IF EXISTS fermata CASCADE; CREATE SCHEMA fermata;"
+	          "CREATE TABLE fermata.schema_version (version integer PRIMARY KEY, name text NOT NULL,"
+	          " applied_at timestamptz NOT NULL DEFAULT now())");
+	world_run(migrations[0].sql);
+	world_run("INSERT INTO fermata.schema_version (version, name) VALUES (1, 'tables')");
+}
+
+/* A row in every table of version 1, in its own words: what writes today may know later columns. */
+static void fill_version_1(void)
+{
+	world_run(
+		"SELECT fermata.payload_day_make('2026-11-30');"
+		"INSERT INTO fermata.checkpoint (checkpoint_id, state, filled, verdict, decided_at, version, "
+		"changed_at,"
+		" tenant, session_id, gate_id, suspend_seq, agent, agent_version, requested_by, title,"
+		" required_approvals, suspended_at, appended_at, digest, payload_day, resumes_topic, "
+		"resumes_partition)"
+		" VALUES ('01930000-0000-7000-8000-000000000001', 'DECIDED', true, 'APPROVED', 6, 6, 6, 'default',"
+		" 'SESSION-808', 'deploy', 1, 'migrator', '1', 'usr_99', 'Migrate', 1, 5, 5, '\\x07', '2026-11-30',"
+		" 'resumes', 0);"
+		"INSERT INTO fermata.payload VALUES ('01930000-0000-7000-8000-000000000001', '2026-11-30', '\\x01');"
+		"INSERT INTO fermata.decision (decision_id, checkpoint_id, outcome, decision, issuer, subject, "
+		"display,"
+		" decided_at, stated_session, source_system, source_ref, source_delivery, record_digest, id_text, "
+		"topic,"
+		" partition, \"offset\", appended_at) VALUES ('01930000-0000-7000-8000-00000000000d',"
+		" '01930000-0000-7000-8000-000000000001', 'counted', 'APPROVE', 'jira', 'ann', 'Ann', 6, '', '', '', "
+		"'',"
+		" '\\x08', '01930000-0000-7000-8000-00000000000D', 'approvals', 0, 3, 6);"
+		"INSERT INTO fermata.outbox VALUES ('01930000-0000-7000-8000-000000000001', 'resumes', 0);"
+		"INSERT INTO fermata.gate_outbox VALUES ('01930000-0000-7000-8000-000000000001', 'resumes', 0, 6);"
+		"INSERT INTO fermata.expiry VALUES ('01930000-0000-7000-8000-000000000002', 9, 10);"
+		"INSERT INTO fermata.unclaimed VALUES ('01930000-0000-7000-8000-000000000003', 1, 1);"
+		"INSERT INTO fermata.kafka_offset VALUES ('cluster', 'suspends', 0, 7, 6, 5, '\\x09', NULL);"
+		"INSERT INTO fermata.ledger_offset VALUES ('cluster', 'resumes', 0, 5, NULL, '\\x00');"
+		"INSERT INTO fermata.installation VALUES (true, 'fermata', 'cluster', 1);"
+		"INSERT INTO fermata.resumes_topic VALUES ('resumes', 1);"
+		"INSERT INTO fermata.schema_text (sha256, fingerprint, registry_id, text, seen_at)"
+		" VALUES (decode(repeat('11', 32), 'hex'), '\\x0102030405060708', 3, '\"string\"', 5)");
+}
+
+/* What all the tables of version 1 hold, as a number. schema_text changes, and so does the list of versions. */
+static int64_t contents_of_version_1(void)
+{
+	static const char *const tables[] = { "checkpoint",    "payload",      "decision",     "outbox",
+		                                  "gate_outbox",   "expiry",       "unclaimed",    "kafka_offset",
+		                                  "ledger_offset", "installation", "resumes_topic" };
+	int64_t contents = 0;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		char sql[160];
+		snprintf(sql, sizeof(sql), "SELECT count(*) FROM fermata.%s", tables[i]);
+		assert_true(world_number(sql) > 0);
+		snprintf(sql, sizeof(sql), "SELECT sum(hashtext(t::text)) FROM fermata.%s t", tables[i]);
+		contents = contents * 31 + world_number(sql);
+	}
+	return contents;
+}
+
+static void version_1_is_brought_up_to_date_with_its_data(void **state)
+{
+	(void)state;
+
+	begin_at_version_1();
+	fill_version_1();
+	int64_t before = contents_of_version_1();
+	/* A worker of version 1 that holds rows meanwhile does not hold the migration up. */
+	struct arena *arena = arena_new(1 << 20);
+	struct store *store = open_store("old worker");
+	struct error error = { 0 };
+	struct uuid id = uuid_of(1);
+	begin_batch(store, arena, NULL, &id, 1, NULL);
+	assert_int_equal(migrate_at_once(1), 1);
+	store_rollback(store);
+	assert_int_equal(contents_of_version_1(), before);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.schema_text WHERE text = '\"string\"' AND"
+	                              " seen_at = 5 AND sha256 = decode(repeat('11', 32), 'hex') AND"
+	                              " text_sha256 = sha256('\"string\"')"),
+	                 1);
+	assert_ok(store_check_version(store, &error), error);
+	store_close(store);
+	arena_free(arena);
+
+	world_run("DROP SCHEMA fermata CASCADE");
+	assert_int_equal(migrate_at_once(0), 1);
 }
 
 static void days_are_made_ahead(void **state)
@@ -266,6 +366,7 @@ int main(void)
 		cmocka_unit_test(many_at_once_migrate_once),
 		cmocka_unit_test(a_newer_database_is_not_touched),
 		cmocka_unit_test(roles_without_privilege_suffice),
+		cmocka_unit_test(version_1_is_brought_up_to_date_with_its_data),
 		cmocka_unit_test(days_are_made_ahead),
 		cmocka_unit_test(an_installation_has_one_group_and_fixed_topics),
 		cmocka_unit_test(a_dsn_that_is_none_is_refused_without_being_told),
