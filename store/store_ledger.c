@@ -7,6 +7,8 @@
 #include "store/store_connection.h"
 #include "store/store_row.h"
 
+#include "core/failpoint.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -171,13 +173,16 @@ static void send_move(struct store *store, const struct shard *shard, int64_t mi
 	store_send(store, &move_ledger, params, &(struct answer){ .add_count = add_count });
 }
 
-/* Flushes, looks whether the compare-and-set found what it should, and commits. */
-static enum fate commit_if_moved(struct store *store, const int64_t *moved, struct error *error)
+/* Flushes, looks whether the compare-and-set found what it should, and commits; place lies before that. */
+static enum fate commit_if_moved(struct store *store, const int64_t *moved, enum failpoint place,
+                                 struct error *error)
 {
 	enum fate fate = transaction_flush(store, error);
 
 	if (fate == FATE_OK && *moved != 1)
 		return transaction_stale(store, error, "the ledger's position is not where this relay left it");
+	if (fate == FATE_OK)
+		fate = failpoint(place, error);
 	if (fate == FATE_OK)
 		fate = transaction_commit(store, error);
 	if (fate != FATE_OK)
@@ -317,7 +322,7 @@ enum fate store_ledger_advance(struct store *store, const struct shard *shard, i
 	if (fate == FATE_OK) {
 		send_found(store, rows, sort_found(found, len, rows), &made);
 		send_advance(store, shard, mine, next, doubt_before, routes_digest, &moved);
-		fate = commit_if_moved(store, &moved, error);
+		fate = commit_if_moved(store, &moved, FAILPOINT_RELAY_ADVANCE_OPEN, error);
 	}
 	free(rows);
 	*ret_new = fate == FATE_OK ? (size_t)made : 0;
@@ -386,7 +391,7 @@ enum fate store_relay_mark(struct store *store, const struct shard *shard, int64
 		return transaction_stale(
 			store, error, "a checkpoint that was published is not DECIDED here: the database went back");
 	if (fate == FATE_OK)
-		return commit_if_moved(store, &moved, error);
+		return commit_if_moved(store, &moved, FAILPOINT_RELAY_MARK_OPEN, error);
 	store_rollback(store);
 	return fate;
 }
@@ -418,7 +423,7 @@ enum fate store_relay_set_aside(struct store *store, const struct shard *shard, 
 		return transaction_stale(store, error,
 		                         "the checkpoint that was to be set aside is not waiting any more");
 	if (fate == FATE_OK)
-		return commit_if_moved(store, &moved, error);
+		return commit_if_moved(store, &moved, FAILPOINT_RELAY_ASIDE_OPEN, error);
 	store_rollback(store);
 	return fate;
 }

@@ -1,6 +1,8 @@
 #include "store/store_connection.h"
 #include "store/store_record.h"
 
+#include "core/failpoint.h"
+
 #include <stdio.h>
 
 /* ---- expiry ---- */
@@ -180,6 +182,8 @@ static enum fate sweep(struct store *store, int64_t before, size_t limit, struct
 	param_int4(params, (int32_t)(limit < INT32_MAX ? limit : INT32_MAX));
 	store_send(store, &lock_unclaimed, params, &(struct answer){ .rows = id_rows, .context = ids });
 	fate = transaction_flush(store, error);
+	if (fate == FATE_OK && ids->len > 0)
+		fate = failpoint(FAILPOINT_REAPER_SWEEP_OPEN, error);
 	if (fate != FATE_OK) {
 		store_rollback(store);
 		return fate;

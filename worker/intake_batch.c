@@ -1,7 +1,7 @@
 #include "worker/deadletter.h"
-#include "worker/failpoint.h"
 #include "worker/intake.h"
 
+#include "core/failpoint.h"
 #include "core/log.h"
 #include "core/metrics.h"
 
@@ -46,7 +46,11 @@ enum fate intake_add(struct intake *intake, struct part *part, struct record *re
 	struct item item = { .record = *record,
 		                 .part = (size_t)(part - intake->parts),
 		                 .suspend = part->suspends };
-	enum fate fate = understand(intake, &item, error);
+	enum fate fate = failpoint(FAILPOINT_INTAKE_FETCHED, error);
+	if (fate == FATE_OK)
+		fate = understand(intake, &item, error);
+	if (fate == FATE_OK)
+		fate = failpoint(FAILPOINT_INTAKE_UNDERSTOOD, error);
 	if (fate != FATE_OK) {
 		record_done(&item.record);
 		return fate;
@@ -174,13 +178,15 @@ static enum fate send_letters(struct attempt *attempt, struct error *error)
 	const char *topic = config_text(intake->worker->config, PARAM_TOPICS_DEAD_LETTERS);
 	if (intake->letters == NULL)
 		return error_set(error, FATE_RETRY, ERR_SERVICE, "the producer of dead letters is not open");
-	enum fate fate =
-		deadletter_send(intake->letters, topic, attempt->items, attempt->len, intake->work, error);
+	enum fate fate = failpoint(FAILPOINT_INTAKE_BEFORE_LETTERS, error);
+	if (fate != FATE_OK)
+		return fate;
+	fate = deadletter_send(intake->letters, topic, attempt->items, attempt->len, intake->work, error);
 	if (fate != FATE_OK) {
 		producer_close(intake->letters);
 		intake->letters = NULL;
 	}
-	return fate;
+	return fate == FATE_OK ? failpoint(FAILPOINT_INTAKE_AFTER_LETTERS, error) : fate;
 }
 
 static bool any_dead(const struct attempt *attempt)
@@ -202,7 +208,7 @@ static enum fate move_ahead(struct attempt *attempt, const struct batch_request 
 		store_batch_begin(attempt->intake->store, &moves_only, attempt->intake->work, &loaded, error);
 	if (fate == FATE_OK)
 		fate = store_commit(attempt->intake->store, error);
-	return fate == FATE_OK ? failpoint("intake.position_ahead", error) : fate;
+	return fate == FATE_OK ? failpoint(FAILPOINT_INTAKE_POSITION_AHEAD, error) : fate;
 }
 
 /* Between BEGIN and COMMIT: load, judge, write. */
@@ -225,14 +231,16 @@ static enum fate fill_transaction(struct attempt *attempt, struct batch_request 
 	                           attempt->moves_len))
 		return error_set(error, FATE_RETRY, ERR_STALE, "positions in the database have gone back");
 	struct batch_write write;
-	fate = judge_batch(&intake->judge, attempt->items, attempt->len, request, &loaded, intake->work, &write,
-	                   &attempt->tally, error);
+	fate = failpoint(FAILPOINT_INTAKE_LOADED, error);
+	if (fate == FATE_OK)
+		fate = judge_batch(&intake->judge, attempt->items, attempt->len, request, &loaded, intake->work,
+		                   &write, &attempt->tally, error);
 	if (fate != FATE_OK)
 		return fate;
 	fate = store_batch_write(intake->store, &write, error);
 	if (fate == FATE_RETRY && error->code == ERR_STALE)
 		error->code = ERR_CONFLICT; /* not our positions: a row that another worker made just now */
-	return fate;
+	return fate == FATE_OK ? failpoint(FAILPOINT_INTAKE_WRITTEN, error) : fate;
 }
 
 static enum fate attempt_once(struct attempt *attempt, struct error *error)
@@ -248,18 +256,20 @@ static enum fate attempt_once(struct attempt *attempt, struct error *error)
 		return fate;
 	request.moves = attempt->moves;
 	request.moves_len = attempt->moves_len;
-	fate = fill_transaction(attempt, &request, error);
+	fate = failpoint(FAILPOINT_INTAKE_BATCHED, error);
+	if (fate == FATE_OK)
+		fate = fill_transaction(attempt, &request, error);
 	if (fate == FATE_OK && any_dead(attempt))
 		fate = send_letters(attempt, error);
 	if (fate == FATE_OK)
-		fate = failpoint("intake.before_commit", error);
+		fate = failpoint(FAILPOINT_INTAKE_BEFORE_COMMIT, error);
 	if (fate == FATE_OK)
 		fate = store_commit(intake->store, error);
 	if (fate != FATE_OK) {
 		store_rollback(intake->store);
 		return fate;
 	}
-	return failpoint("intake.after_commit", error);
+	return failpoint(FAILPOINT_INTAKE_AFTER_COMMIT, error);
 }
 
 /* ---- runs of items: whole, again, in halves ---- */
@@ -310,7 +320,8 @@ static enum fate run_items(struct intake *intake, struct item **items, size_t le
 	if (fate == FATE_OK) {
 		note_durable(&attempt);
 		note_tally(&attempt);
-		if (attempt.tally.wakes_relay)
+		fate = failpoint(FAILPOINT_INTAKE_BEFORE_WAKE, error);
+		if (fate == FATE_OK && attempt.tally.wakes_relay)
 			shards_wake(intake->worker);
 	}
 	return fate;

@@ -1,5 +1,6 @@
 #include "worker/intake.h"
 
+#include "core/failpoint.h"
 #include "core/log.h"
 
 #include <inttypes.h>
@@ -301,7 +302,9 @@ static enum fate look_at_connection(struct intake *intake, struct error *error)
 enum fate intake_restart(struct intake *intake, struct error *error)
 {
 	intake_drop_batch(intake);
-	enum fate connected = look_at_connection(intake, error);
+	enum fate connected = failpoint(FAILPOINT_INTAKE_RESTART, error);
+	if (connected == FATE_OK)
+		connected = look_at_connection(intake, error);
 	if (connected != FATE_OK)
 		return connected;
 	if (!intake->targets_known) {

@@ -1,5 +1,6 @@
 #include "worker/judge.h"
 
+#include "core/failpoint.h"
 #include "schemas/codec.h"
 #include "vault/vault.h"
 
@@ -550,6 +551,10 @@ enum fate judge_batch(const struct judge_settings *settings, struct item **items
 	if (fate == FATE_OK)
 		fate = take_all(&bench, items, len, true);
 	if (fate == FATE_OK)
+		fate = failpoint(FAILPOINT_JUDGE_SUSPENDS, error);
+	if (fate == FATE_OK)
 		fate = take_all(&bench, items, len, false);
+	if (fate == FATE_OK)
+		fate = failpoint(FAILPOINT_JUDGE_DECISIONS, error);
 	return fate == FATE_OK ? collect_writes(&bench, ret_write) : fate;
 }

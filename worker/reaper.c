@@ -1,5 +1,6 @@
 #include "worker/worker.h"
 
+#include "core/failpoint.h"
 #include "core/log.h"
 #include "core/metrics.h"
 
@@ -175,10 +176,16 @@ static enum fate send_due(struct reaper *reaper, struct error *error)
 	int64_t now = clock_real_us();
 	enum fate fate = store_expiry_claim(reaper->store, reaper->approvals.asked_at - SLACK_US, now - RESEND_US,
 	                                    now, CLAIM, reaper->arena, &due, &len, error);
+	if (fate == FATE_OK && len > 0)
+		fate = failpoint(FAILPOINT_REAPER_CLAIMED, error);
 	for (size_t i = 0; i < len && fate == FATE_OK; i++)
 		fate = send_expire(reaper, &due[i], error);
 	if (fate == FATE_OK && len > 0)
+		fate = failpoint(FAILPOINT_REAPER_PRODUCED, error);
+	if (fate == FATE_OK && len > 0)
 		fate = producer_wait(reaper->producer, 10000, error);
+	if (fate == FATE_OK && len > 0)
+		fate = failpoint(FAILPOINT_REAPER_BEFORE_COMMIT, error);
 	if (fate == FATE_OK)
 		fate = store_commit(reaper->store, error);
 	if (fate != FATE_OK) {
@@ -186,7 +193,7 @@ static enum fate send_due(struct reaper *reaper, struct error *error)
 		return fate;
 	}
 	metrics_add(METRIC_EXPIRES_SENT, (int64_t)len);
-	return FATE_OK;
+	return len > 0 ? failpoint(FAILPOINT_REAPER_AFTER_COMMIT, error) : FATE_OK;
 }
 
 /* protocol.md, "Expiry": not before every approvals partition has been read up to an end that was asked
@@ -205,7 +212,9 @@ static enum fate expire(struct reaper *reaper, struct error *error)
 		fate = reached(reaper, ends, true, &there, error);
 	if (fate != FATE_OK || !there)
 		return fate;
-	fate = send_due(reaper, error);
+	fate = failpoint(FAILPOINT_REAPER_REACHED, error);
+	if (fate == FATE_OK)
+		fate = send_due(reaper, error);
 	ends->asked = false;
 	return fate;
 }
@@ -226,7 +235,9 @@ static enum fate sweep(struct reaper *reaper, struct error *error)
 	int64_t ttl_ms = config_number(reaper->worker->config, PARAM_WORKER_UNCLAIMED_TTL);
 	int64_t before = clock_real_us() - ttl_ms * 1000;
 	size_t swept;
-	fate = store_unclaimed_sweep(reaper->store, before, CLAIM, &swept, error);
+	fate = failpoint(FAILPOINT_REAPER_BEFORE_SWEEP, error);
+	if (fate == FATE_OK)
+		fate = store_unclaimed_sweep(reaper->store, before, CLAIM, &swept, error);
 	if (fate == FATE_OK && swept > 0)
 		log_info("reaper", "%zu checkpoints known by their decisions only were given up: no suspend came",
 		         swept);

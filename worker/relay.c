@@ -1,6 +1,6 @@
 #include "worker/relay.h"
-#include "worker/failpoint.h"
 
+#include "core/failpoint.h"
 #include "core/log.h"
 #include "core/metrics.h"
 
@@ -108,13 +108,15 @@ static enum fate fence(struct relay *relay, struct error *error)
 	enum fate fate = producer_open(&relay->producer, &settings, error);
 	if (fate == FATE_OK)
 		fate = warm_up(relay, error);
+	if (fate == FATE_OK)
+		fate = failpoint(FAILPOINT_RELAY_BEFORE_INIT, error);
 	if (fate != FATE_OK)
 		return fate;
 	int tries = 0;
 	do
 		fate = producer_init_transactions(relay->producer, PATIENCE_MS, error);
 	while (fate == FATE_RETRY && error->code != ERR_FENCED && ++tries < INIT_TRIES && !relay_stopping(relay));
-	return fate;
+	return fate == FATE_OK ? failpoint(FAILPOINT_RELAY_AFTER_INIT, error) : fate;
 }
 
 /* ---- R4 ---- */
@@ -149,14 +151,20 @@ static enum fate publish(struct relay *relay, struct error *error)
 	memset(relay->blame, 0, sizeof(relay->blame));
 	int64_t start = clock_real_us();
 	enum fate fate = producer_begin(relay->producer, error);
-	for (size_t i = 0; i < relay->publications_len && fate == FATE_OK; i++)
-		fate = send_one(relay, &relay->publications[i], error);
 	if (fate == FATE_OK)
-		fate = failpoint("relay.before_commit", error);
+		fate = failpoint(FAILPOINT_RELAY_BEGUN, error);
+	for (size_t i = 0; i < relay->publications_len && fate == FATE_OK; i++) {
+		fate = send_one(relay, &relay->publications[i], error);
+		if (fate == FATE_OK && i == 0 && relay->publications_len > 1)
+			fate = failpoint(FAILPOINT_RELAY_SENDING, error);
+	}
+	if (fate == FATE_OK)
+		fate = failpoint(FAILPOINT_RELAY_BEFORE_COMMIT, error);
 	if (fate == FATE_OK)
 		fate = producer_commit(relay->producer, error);
 	if (fate == FATE_OK) /* with a resume in it, the window that the ledger is there for */
-		fate = failpoint(relay->reported < 0 ? "relay.after_gates" : "relay.after_commit", error);
+		fate = failpoint(relay->reported < 0 ? FAILPOINT_RELAY_AFTER_GATES : FAILPOINT_RELAY_AFTER_COMMIT,
+		                 error);
 	if (fate != FATE_OK)
 		settle_blame(relay);
 	metrics_observe_us(METRIC_PUBLISH_SECONDS, clock_real_us() - start);
@@ -201,7 +209,7 @@ static enum fate mark(struct relay *relay, struct error *error)
 		return fate;
 	relay->mine = next;
 	note_published(relay, resumed_len, gates_len);
-	return failpoint("relay.after_mark", error);
+	return failpoint(FAILPOINT_RELAY_AFTER_MARK, error);
 }
 
 /* ---- R3 ---- */
@@ -298,13 +306,17 @@ static enum fate turn(struct relay *relay, struct error *error)
 	enum fate fate = listen_again(relay, error);
 	if (fate == FATE_OK)
 		fate = take(relay, &rows, error);
+	if (fate == FATE_OK && rows.rows_len > 0)
+		fate = failpoint(FAILPOINT_RELAY_TAKEN, error);
 	if (fate == FATE_OK)
 		fate = relay_encode(relay, &rows, error);
 	if (fate != FATE_OK)
 		return fate;
 	if (relay->publications_len == 0)
 		return rows.rows_len > 0 ? FATE_OK : idle(relay, rows.ready, error);
-	fate = publish(relay, error);
+	fate = failpoint(FAILPOINT_RELAY_ENCODED, error);
+	if (fate == FATE_OK)
+		fate = publish(relay, error);
 	if (fate != FATE_OK)
 		return fate;
 	fate = mark(relay, error);

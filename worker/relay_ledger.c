@@ -1,6 +1,6 @@
-#include "worker/failpoint.h"
 #include "worker/relay.h"
 
+#include "core/failpoint.h"
 #include "core/log.h"
 #include "core/metrics.h"
 
@@ -105,11 +105,13 @@ static enum fate advance(struct reading *reading, bool last, struct error *error
 	sort_found(reading);
 	doubt_rebuilt(reading);
 	size_t fresh = 0;
-	enum fate fate = failpoint("relay.before_ledger_advance", error);
+	enum fate fate = failpoint(FAILPOINT_RELAY_BEFORE_ADVANCE, error);
 	if (fate == FATE_OK)
 		fate = store_ledger_advance(relay->store, &shard, relay->mine, reading->position, relay->doubt_before,
 		                            last ? relay->worker->routes_digest : unread_digest(reading),
 		                            reading->found, reading->found_len, &fresh, error);
+	if (fate == FATE_OK)
+		fate = failpoint(FAILPOINT_RELAY_AFTER_ADVANCE, error);
 	if (fate != FATE_OK)
 		return fate;
 	relay->mine = reading->position;
@@ -283,6 +285,8 @@ enum fate relay_read_ledger(struct relay *relay, struct error *error)
 {
 	struct reading reading = { .relay = relay };
 	enum fate fate = plan_reading(relay, &reading, error);
+	if (fate == FATE_OK)
+		fate = failpoint(FAILPOINT_RELAY_PLANNED, error);
 	if (fate != FATE_OK)
 		return fate;
 	metrics_add(METRIC_LEDGER_READS, 1);

@@ -1,5 +1,6 @@
 #include "worker/relay.h"
 
+#include "core/failpoint.h"
 #include "core/log.h"
 #include "core/metrics.h"
 
@@ -194,7 +195,11 @@ static enum fate take_assignment(struct shards *shards, struct reader *reader, s
 	shards->again = true;
 	enum fate fate = reader_start(reader, NULL, 0, error);
 	if (fate == FATE_OK)
+		fate = failpoint(FAILPOINT_SHARDS_ASSIGNED, error);
+	if (fate == FATE_OK)
 		fate = end_others(shards, places, len, error);
+	if (fate == FATE_OK)
+		fate = failpoint(FAILPOINT_SHARDS_ENDED, error);
 	if (fate != FATE_OK)
 		return fate;
 	pthread_mutex_lock(&shards->mutex);

@@ -1,7 +1,7 @@
 """Kills workers and puts others in their place.
 
 Random kills alone prove little: the windows between two commits are short. Half of the kills are made at a
-place that is armed (worker/failpoint.h): the process ends itself there as by kill -9. The rest strike
+place that is armed (core/failpoint.h): the process ends itself there as by kill -9. The rest strike
 anywhere, and some workers are stopped for longer than their session and go on afterwards as zombies.
 """
 
@@ -19,7 +19,7 @@ PLACES = [
     "relay.after_commit",
     "relay.after_gates",
     "relay.after_mark",
-    "relay.before_ledger_advance",
+    "relay.before_advance",
 ]
 ZOMBIE_SECONDS = 3.0  # longer than the session timeout of the worlds, 2 s
 

@@ -1,4 +1,4 @@
-#include "worker/failpoint.h"
+#include "core/failpoint.h"
 
 #ifdef FERMATA_FAILPOINTS
 
@@ -10,6 +10,14 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+static const char *const names[FAILPOINT_COUNT] = {
+#define FAILPOINT(identifier, name, line) [FAILPOINT_##identifier] = (name),
+#define SABOTAGE(identifier, name, line)  [FAILPOINT_##identifier] = (name),
+#include "core/failpoint.def"
+#undef FAILPOINT
+#undef SABOTAGE
+};
 
 /* The action after NAME= in the comma-separated list, or NULL. */
 static const char *find_action(const char *list, const char *name)
@@ -73,8 +81,9 @@ static void delay(const char *ms_text)
 		;
 }
 
-enum fate failpoint(const char *name, struct error *error)
+enum fate failpoint(enum failpoint place, struct error *error)
 {
+	const char *name = names[place];
 	const char *list = getenv("FERMATA_FAILPOINT");
 	char armed[64];
 	const char *action = list == NULL ? NULL : find_action(list, name);
@@ -84,7 +93,9 @@ enum fate failpoint(const char *name, struct error *error)
 		return FATE_OK;
 	leave_mark(name);
 	if (strncmp(action, "kill", 4) == 0)
-		raise(SIGKILL);
+		(void)raise(SIGKILL);
+	if (strncmp(action, "stop", 4) == 0)
+		(void)kill(getpid(), SIGSTOP); /* not raise: every thread is to stand still */
 	if (strncmp(action, "delay:", 6) == 0)
 		delay(action + 6);
 	if (strncmp(action, "error", 5) == 0)
