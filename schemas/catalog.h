@@ -25,8 +25,8 @@ struct catalog;
 
 struct catalog_settings {
 	const char *folder; /* schemas.path; NULL or "": none */
-	bool registry;      /* a registry is configured: its framings are read, and states may have readers there */
-	bool asks;          /* somebody answers wants. Without it, what is missing is refused at once */
+	bool registry; /* a registry is configured: its framings are read, and states may have readers there */
+	bool asks;     /* somebody answers wants. Without it, what is missing is refused at once */
 };
 
 /* FATAL ERR_USAGE names the file of the folder that is no schema (see catalog_folder). */
@@ -65,7 +65,8 @@ FM_MUSTCHECK enum fate catalog_identify(struct view text, uint64_t *ret_fingerpr
                                         struct error *error);
 
 bool want_equal(const struct schema_want *a, const struct schema_want *b);
-/* For logs and messages: "schema id 17", "the reader of com.example.State". Returns text. */
+#define WANT_TEXT_SIZE 192 /* what want_text says at most, with the NUL */
+/* For logs and messages: "schema id 17", "the reader of com.example.State" (long names are cut). Returns text. */
 const char *want_text(const struct schema_want *want, char *text, size_t size);
 
 /*

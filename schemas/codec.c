@@ -1,8 +1,8 @@
 /* Bytes to a part's generic value and back, and the public functions that are the same for every record. */
+#include "schemas/catalog_inner.h"
 #include "schemas/codec_inner.h"
 
 #include "schemas/fingerprint.h"
-#include "schemas/framing.h"
 #include "schemas/guard.h"
 #include "schemas/texts.h"
 
@@ -31,6 +31,9 @@ enum fate codec_new(struct codec **ret_codec, const struct codec_settings *setti
 	codec->settings = *settings;
 	if (codec->settings.record_bytes == 0)
 		codec->settings.record_bytes = RECORD_BYTES_DEFAULT;
+	codec->registry = settings->catalog && settings->catalog->registry;
+	for (int part = PART_SUSPEND; part <= PART_GATE; part++)
+		codec->write_ids[part] = -1;
 	codec->reader = avro_reader_memory("", 0);
 	codec->writer = avro_writer_memory("", 0);
 	codec->scratch = arena_new(SCRATCH_MAX);
@@ -58,6 +61,21 @@ void codec_free(struct codec *codec)
 	arena_free(codec->scratch);
 	buffer_done(&codec->migrated);
 	free(codec);
+}
+
+const struct schema_want *codec_want(const struct codec *codec)
+{
+	return &codec->want;
+}
+
+void codec_schema_header(struct codec *codec, struct view header)
+{
+	codec->header = header;
+}
+
+void codec_write_id(struct codec *codec, enum record_type type, int32_t id)
+{
+	codec->write_ids[type] = id;
 }
 
 uint64_t codec_fingerprint(enum record_type type)
@@ -164,23 +182,6 @@ enum fate body_guard(enum part part, struct view body, struct error *error)
 	return guard_check(class->type, class->name, body, part == PART_RESUME ? 2 * most : most, error);
 }
 
-static enum fate unknown_schema(enum part part, uint64_t fingerprint, struct error *error)
-{
-	char hex[FINGERPRINT_HEX_LEN + 1];
-
-	fingerprint_hex(fingerprint, hex);
-	for (int other = PART_SUSPEND; other <= PART_GATE; other++) {
-		if (class_of((enum part)other)->fingerprint == fingerprint)
-			return error_set(error, FATE_REJECT, ERR_UNKNOWN_SCHEMA,
-			                 "the schema with fingerprint %s is %s, where %s is wanted", hex,
-			                 class_of((enum part)other)->name, class_of(part)->name);
-	}
-	return error_set(
-		error, FATE_REJECT, ERR_UNKNOWN_SCHEMA,
-		"no schema of %s with fingerprint %s is known: the value was written with another version",
-		class_of(part)->name, hex);
-}
-
 /* limits.record_bytes binds what agents and approvers send. A resume holds a suspend and more; what the
  * worker wrote and the broker took is not measured again. */
 static enum fate check_size(const struct codec *codec, enum part part, struct view value, struct error *error)
@@ -197,7 +198,10 @@ size_t put_begin(struct codec *codec, enum part part, struct buffer *out)
 	size_t start = out->len;
 
 	arena_reset(codec->scratch);
-	framing_put(out, class_of(part)->fingerprint);
+	if (codec->write_ids[part] >= 0)
+		framing_put_id(out, codec->write_ids[part]);
+	else
+		framing_put(out, class_of(part)->fingerprint);
 	return start;
 }
 
@@ -215,15 +219,12 @@ enum fate put_end(struct codec *codec, enum part part, struct buffer *out, size_
 static enum fate take_body(struct codec *codec, enum part whole, const struct frame *frame,
                            struct view *ret_body, uint8_t ret_sha256[32], struct error *error)
 {
-	if (frame->fingerprint == class_of(whole)->fingerprint) {
+	if (frame->framing == FRAMING_SINGLE_OBJECT && frame->fingerprint == class_of(whole)->fingerprint) {
 		*ret_body = frame->body;
 		memcpy(ret_sha256, class_of(whole)->sha256, 32);
 		return FATE_OK;
 	}
-	const struct known_schema *known = older_of(codec, whole, frame->fingerprint);
-	if (!known)
-		return unknown_schema(whole, frame->fingerprint, error);
-	return older_migrate(codec, whole, known, frame->body, ret_body, ret_sha256, error);
+	return older_take(codec, whole, frame, ret_body, ret_sha256, error);
 }
 
 static enum fate take_frame(struct codec *codec, enum part part, enum part whole, struct view value,
@@ -231,10 +232,14 @@ static enum fate take_frame(struct codec *codec, enum part part, enum part whole
                             struct error *error)
 {
 	struct frame frame;
+	struct view header = codec->header;
 	enum fate fate = check_size(codec, whole, value, error);
 
+	codec->header = VIEW_NULL;
+	codec->want.kind = WANT_NOTHING;
 	if (fate == FATE_OK)
-		fate = framing_take(value, &frame, error);
+		fate = codec->registry ? framing_take_registry(value, header, &frame, error)
+		                       : framing_take(value, &frame, error);
 	if (fate == FATE_OK)
 		fate = take_body(codec, whole, &frame, ret_body, ret_sha256, error);
 	if (fate != FATE_OK)

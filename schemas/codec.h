@@ -13,17 +13,18 @@
 
 struct codec;
 
-struct states; /* schemas/state.h */
+struct catalog; /* schemas/catalog.h */
+struct schema_want;
 
 struct codec_settings {
 	size_t record_bytes;  /* limits.record_bytes: largest value that is taken; 0: 8 MiB */
 	bool strict_boundary; /* limits.boundary = strict */
 	/*
-	 * Schemas of records that other versions of Fermata wrote (schemas.path/fermata.v1.SuspendEvent/ and so on);
-	 * NULL: only today's are taken. Borrowed. With it, ret_body of the functions below may be of such a schema:
+	 * Schemas of records that other versions of Fermata, or other programs, wrote; borrowed. NULL: only today's are
+	 * taken, and no framings of a registry. With it, ret_body of the functions below may be of such a schema:
 	 * see codec_take_suspend_written.
 	 */
-	const struct states *states;
+	struct catalog *catalog;
 };
 
 enum record_type { RECORD_SUSPEND, RECORD_APPROVAL, RECORD_RESUME, RECORD_GATE };
@@ -32,6 +33,22 @@ FM_MUSTCHECK enum fate codec_new(struct codec **ret_codec, const struct codec_se
                                  struct error *error);
 void codec_free(struct codec *codec);
 
+/*
+ * What was missing when the last codec_take_... of a framed value, or codec_today, gave RETRY ERR_UNKNOWN_SCHEMA: look
+ * for it, tell the catalog (catalog_learn or catalog_deny), and call again. Otherwise its kind is WANT_NOTHING. Never
+ * NULL; good until the codec is asked again.
+ */
+const struct schema_want *codec_want(const struct codec *codec);
+/*
+ * The Kafka header __value_schema_id of the record that is taken next (the null view: it has none); borrowed until
+ * then, and for that one call only: who calls again says it again. Used when the value itself has no framing and the
+ * catalog has a registry.
+ */
+void codec_schema_header(struct codec *codec, struct view header);
+/* From now on records of that type are written with Confluent's framing (00 and the id) in place of the single-object
+ * header: what a registry gave for codec_schema_text. Below 0: single-object again. */
+void codec_write_id(struct codec *codec, enum record_type type, int32_t id);
+
 /* Fingerprint of the schema that we write: CRC-64-AVRO of its canonical form, and its SHA-256. */
 uint64_t codec_fingerprint(enum record_type type);
 void codec_schema_sha256(enum record_type type, uint8_t ret_sha256[32]);
@@ -39,13 +56,13 @@ void codec_schema_sha256(enum record_type type, uint8_t ret_sha256[32]);
 struct view codec_schema_text(enum record_type type);
 
 /* The structs' views live in the arena. ret_body borrows from value: the bytes after the framing.
- * A value with data == NULL (Kafka's null) is REJECT ERR_FRAMING. */
+ * A value with data == NULL (Kafka's null) is REJECT ERR_FRAMING. RETRY ERR_UNKNOWN_SCHEMA: see codec_want. */
 FM_MUSTCHECK enum fate codec_take_suspend(struct codec *codec, struct view value, struct arena *arena,
                                           struct suspend_event *ret_event, struct view *ret_body,
                                           struct error *error);
 /*
  * As codec_take_suspend, and *ret_sha256 is that of the schema that body is written in: today's
- * (codec_schema_sha256), or one of settings.states. body is the bytes as they were sent, whichever it is: the
+ * (codec_schema_sha256), or one of the catalog's. body is the bytes as they were sent, whichever it is: the
  * digest is of them, they are what is sealed, and the SHA-256 is sealed with them (struct seal_context), so that
  * whoever opens them knows by which schema to read them: codec_today. ret_event is of today's schema.
  */
@@ -56,8 +73,8 @@ FM_MUSTCHECK enum fate codec_take_suspend_written(struct codec *codec, struct vi
  * The body of a suspend, as it was unsealed, under today's schema: itself (*ret_body borrows from it) when it was
  * written so, else migrated: then *ret_body is the codec's until it is asked again or takes a framed value
  * (codec_take_suspend, _approval, _resume, _resume_head, _gate; not _edits), which wipes it. Everything below wants
- * bodies of today's schema. REJECT: ERR_UNKNOWN_SCHEMA, settings.states has no such schema of SuspendEvent; or it does not
- * resolve.
+ * bodies of today's schema. RETRY ERR_UNKNOWN_SCHEMA: see codec_want. REJECT: ERR_UNKNOWN_SCHEMA, nobody has such a
+ * schema of SuspendEvent; or it does not resolve.
  */
 FM_MUSTCHECK enum fate codec_today(struct codec *codec, const uint8_t sha256[32], struct view body,
                                    struct view *ret_body, struct error *error);
@@ -89,7 +106,7 @@ FM_MUSTCHECK enum fate codec_replace_state(struct codec *codec, struct view body
                                            const struct app_state *state, struct buffer *out,
                                            struct error *error);
 
-/* Writing, with the single-object header. The buffer is appended to. The values are checked like those
+/* Writing, with the single-object header (or as codec_write_id says). The buffer is appended to. The values are checked like those
  * that are read (a writer may not write what a reader refuses). */
 FM_MUSTCHECK enum fate codec_put_suspend(struct codec *codec, const struct suspend_event *event,
                                          struct buffer *out, struct error *error);

@@ -9,7 +9,9 @@
 #ifndef FERMATA_SCHEMAS_CODEC_INNER_H
 #define FERMATA_SCHEMAS_CODEC_INNER_H
 
+#include "schemas/catalog.h"
 #include "schemas/codec.h"
+#include "schemas/framing.h"
 #include "schemas/schema.h"
 
 #include <avro/io.h>
@@ -43,11 +45,15 @@ const struct part_class *class_of(enum part part);
 
 struct codec {
 	struct codec_settings settings;
+	bool registry; /* its framings are read */
 	avro_reader_t reader;
 	avro_writer_t writer;
 	avro_value_t values[PART_COUNT]; /* iface NULL until it is used */
 	struct arena *scratch;           /* for checks of what is written; no longer than one call */
 	struct buffer migrated;          /* a body of another schema under today's */
+	struct view header;              /* __value_schema_id of what is taken next */
+	struct schema_want want;         /* what was missing */
+	int32_t write_ids[PART_GATE + 1];
 };
 
 /* What the copying to and from generic values shares. Failure is sticky. */
@@ -158,13 +164,10 @@ FM_MUSTCHECK enum fate body_guard(enum part part, struct view body, struct error
 FM_MUSTCHECK enum fate body_skip_to(const struct schema_type *record, const char *name, struct view *body,
                                     const struct schema_type **ret_type, struct error *error);
 
-/* codec_older.c: the schema of the record `whole` with that fingerprint, or NULL; and a body of it under
- * today's, which is the codec's until its next call. */
-struct known_schema;
-const struct known_schema *older_of(const struct codec *codec, enum part whole, uint64_t fingerprint);
-FM_MUSTCHECK enum fate older_migrate(struct codec *codec, enum part whole, const struct known_schema *known,
-                                     struct view body, struct view *ret_body, uint8_t ret_sha256[32],
-                                     struct error *error);
+/* codec_older.c: a frame's body, which another schema wrote, under today's of the record `whole`: the codec's until its
+ * next call; or itself, when the schema is another text of today's. ret_sha256 is of what it was written with. */
+FM_MUSTCHECK enum fate older_take(struct codec *codec, enum part whole, const struct frame *frame,
+                                  struct view *ret_body, uint8_t ret_sha256[32], struct error *error);
 
 FM_MUSTCHECK enum fate walk_fate(const struct walk *walk, struct error *error);
 

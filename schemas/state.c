@@ -1,98 +1,30 @@
-#include "schemas/state.h"
+/* Application states under the schema that is read today. */
+#include "schemas/catalog.h"
 
 #include "core/json_scan.h"
+#include "schemas/catalog_inner.h"
 #include "schemas/fingerprint.h"
 #include "schemas/guard.h"
-#include "schemas/state_inner.h"
+#include "schemas/schema_parser.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define ARENA_MAX   ((size_t)512 * 1024 * 1024)
-#define PLANS_KEPT  64
 #define STATE_MAX   ((size_t)64 * 1024 * 1024)
 #define STATE_FREE  ((size_t)1024 * 1024) /* a state may grow to this and ten times its length */
 #define STATE_TIMES 10
 
-enum fate states_load(struct states **ret_states, const char *path, struct error *error)
-{
-	struct error ignored = { 0 }, *to = error ? error : &ignored;
+/* What a state is brought under. */
+struct reader {
+	const char *name; /* of the folder of what was written */
+	const char *full;
+	struct view text;
+	uint64_t fingerprint;
+	const struct schema *schema;
+};
 
-	*ret_states = NULL;
-	if (!path[0])
-		return FATE_OK;
-	struct states *states = calloc(1, sizeof(*states));
-	if (!states)
-		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for the schemas of schemas.path");
-	states->arena = arena_new(ARENA_MAX);
-	states->path = strdup(path);
-	enum fate fate = migrate_cache_new(&states->cache, PLANS_KEPT, to);
-	if (fate == FATE_OK && (!states->arena || !states->path))
-		fate = error_set(to, FATE_RETRY, ERR_MEMORY, "no memory for the schemas of schemas.path");
-	if (fate == FATE_OK)
-		fate = states_read(states, false, states->seen, to);
-	if (fate != FATE_OK) {
-		states_free(states);
-		return fate;
-	}
-	*ret_states = states;
-	return FATE_OK;
-}
-
-void states_free(struct states *states)
-{
-	if (!states)
-		return;
-	migrate_cache_free(states->cache);
-	for (size_t i = 0; i < states->len; i++)
-		schema_free(states->schemas[i].schema);
-	arena_free(states->arena);
-	free(states->schemas);
-	free(states->path);
-	free(states);
-}
-
-bool states_stale(const struct states *states)
-{
-	struct error error;
-	uint8_t seen[32];
-
-	if (!states)
-		return false;
-	struct states now = { .path = states->path };
-	return states_read(&now, true, seen, &error) != FATE_OK || memcmp(seen, states->seen, 32) != 0;
-}
-
-size_t states_readers(const struct states *states)
-{
-	size_t readers = 0;
-
-	for (size_t i = 0; states && i < states->len; i++)
-		readers += states->schemas[i].schema != NULL;
-	return readers;
-}
-
-size_t states_schemas(const struct states *states)
-{
-	return states ? states->len : 0;
-}
-
-enum fate states_resolve(const struct states *states, const struct known_schema *writer, struct view reader,
-                         struct view body, struct buffer *out, struct error *error)
-{
-	const struct plan *plan;
-	enum fate fate = migrate_cache_hold(states->cache, writer->text, reader, &plan, error);
-
-	if (fate != FATE_OK)
-		return fate;
-	fate = migrate_run(plan, body, out, error);
-	migrate_cache_release(states->cache, plan);
-	return fate;
-}
-
-static enum fate migrate_body(const struct states *states, const struct known_schema *writer,
-                              const struct known_schema *reader, const struct app_state *in,
-                              struct arena *arena, struct view *ret_body, struct error *error)
+static enum fate migrate_body(struct catalog *catalog, const struct known_schema *writer,
+                              const struct reader *reader, const struct app_state *in, struct arena *arena,
+                              struct view *ret_body, struct error *error)
 {
 	struct buffer out;
 	size_t most = in->body.len > (STATE_MAX - STATE_FREE) / STATE_TIMES
@@ -100,7 +32,7 @@ static enum fate migrate_body(const struct states *states, const struct known_sc
 	                  : STATE_FREE + STATE_TIMES * in->body.len;
 
 	buffer_init(&out, most);
-	enum fate fate = states_resolve(states, writer, reader->text, in->body, &out, error);
+	enum fate fate = catalog_resolve(catalog, writer, reader->text, in->body, &out, error);
 	if (fate == FATE_OK) {
 		*ret_body = arena_copy(arena, out.len > 0 ? buffer_view(&out) : VIEW_LITERAL(""));
 		if (!ret_body->data)
@@ -118,21 +50,82 @@ static struct view copy_fingerprint(struct arena *arena, uint64_t fingerprint)
 	return arena_copy(arena, (struct view){ bytes, sizeof(bytes) });
 }
 
-static enum fate migrate(const struct states *states, const struct known_schema *reader, uint64_t written,
-                         const struct app_state *in, struct arena *arena, struct app_state *ret_state,
-                         struct view *ret_from, struct error *error)
+static bool copy_name(struct view name, struct schema_want *want)
 {
-	char hex[FINGERPRINT_HEX_LEN + 1];
-	const struct known_schema *writer = states_writer(states, reader->name, written);
+	if (name.len == 0 || name.len > CATALOG_NAME_MAX || view_has_nul(name))
+		return false;
+	memcpy(want->name, name.data, name.len);
+	want->name[name.len] = '\0';
+	return true;
+}
 
-	fingerprint_hex(written, hex);
-	if (!writer)
+/* *ret_known is NULL when there is none. A registry is asked for the readers of full names only: what else is said to
+ * be a schema's name is none. */
+static enum fate find_reader(struct catalog *catalog, struct view name, const struct known_schema **ret_known,
+                             struct schema_want *ret_want, struct error *error)
+{
+	struct schema_want want = { .kind = WANT_READER };
+	char why[DENIED_WHY_MAX + 1], text[WANT_TEXT_SIZE];
+
+	*ret_known = NULL;
+	if (!copy_name(name, &want))
+		return FATE_OK;
+	enum answer answer = catalog_find(catalog, &want, NULL, ret_known, why);
+	if (answer != ANSWER_MISSING || !catalog->registry || !catalog->asks ||
+	    !name_is_dotted(want.name, name.len))
+		return FATE_OK;
+	*ret_want = want;
+	return error_set(error, FATE_RETRY, ERR_UNKNOWN_SCHEMA, "state: %s is not known yet",
+	                 want_text(&want, text, sizeof(text)));
+}
+
+static enum fate unknown_writer(const struct catalog *catalog, const char *folder, const char *hex,
+                                const char *why, struct error *error)
+{
+	if (!catalog || !catalog->registry)
 		return error_set(
 			error, FATE_REJECT, ERR_UNKNOWN_SCHEMA,
 			"state: it was written with the schema of fingerprint %s, which is not among those of "
 			"schemas.path: put it into the folder %.100s there, then retry",
-			hex, reader->name);
-	enum fate fate = migrate_body(states, writer, reader, in, arena, &ret_state->body, error);
+			hex, folder);
+	return error_set(error, FATE_REJECT, ERR_UNKNOWN_SCHEMA,
+	                 "state: nobody has the schema of fingerprint %s: put it into the folder %.80s of "
+	                 "schemas.path, or register it under its subject, then retry%s%s",
+	                 hex, folder, why[0] ? ": " : "", why);
+}
+
+static enum fate find_writer(struct catalog *catalog, const struct reader *reader, const struct app_state *in,
+                             uint64_t written, const struct known_schema **ret_known,
+                             struct schema_want *ret_want, struct error *error)
+{
+	struct schema_want want = { .kind = WANT_STATE, .fingerprint = written };
+	char hex[FINGERPRINT_HEX_LEN + 1], why[DENIED_WHY_MAX + 1], text[WANT_TEXT_SIZE];
+
+	fingerprint_hex(written, hex);
+	if (!catalog || !copy_name(in->schema, &want))
+		return unknown_writer(catalog, reader->name, hex, "its name is none", error);
+	enum answer answer = catalog_find(catalog, &want, reader->name, ret_known, why);
+	if (answer == ANSWER_KNOWN)
+		return FATE_OK;
+	if (answer == ANSWER_DENIED || !catalog->asks)
+		return unknown_writer(catalog, reader->name, hex, why, error);
+	*ret_want = want;
+	return error_set(error, FATE_RETRY, ERR_UNKNOWN_SCHEMA, "state: %s is not known yet",
+	                 want_text(&want, text, sizeof(text)));
+}
+
+static enum fate migrate(struct catalog *catalog, const struct reader *reader, uint64_t written,
+                         const struct app_state *in, struct arena *arena, struct app_state *ret_state,
+                         struct view *ret_from, struct schema_want *ret_want, struct error *error)
+{
+	const struct known_schema *writer;
+	char hex[FINGERPRINT_HEX_LEN + 1];
+	enum fate fate = find_writer(catalog, reader, in, written, &writer, ret_want, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	fingerprint_hex(written, hex);
+	fate = migrate_body(catalog, writer, reader, in, arena, &ret_state->body, error);
 	if (fate == FATE_REJECT)
 		return error_wrap(error, "state, written with schema %s", hex);
 	if (fate != FATE_OK)
@@ -145,25 +138,71 @@ static enum fate migrate(const struct states *states, const struct known_schema 
 	return FATE_OK;
 }
 
-enum fate state_migrate(const struct states *states, const struct app_state *in, struct arena *arena,
-                        struct app_state *ret_state, struct view *ret_from, struct error *error)
+static enum fate bring_under(struct catalog *catalog, const struct reader *reader, const struct app_state *in,
+                             struct arena *arena, struct app_state *ret_state, struct view *ret_from,
+                             struct schema_want *ret_want, struct error *error)
 {
-	*ret_state = *in;
-	*ret_from = VIEW_NULL;
-	if (!in->present)
-		return FATE_OK;
-	if (in->encoding == ENCODING_JSON)
-		return json_scan(in->body) ? FATE_OK
-		                           : error_set(error, FATE_REJECT, ERR_INVALID,
-		                                       "state.body: it is said to be JSON, and is not (RFC 8259)");
-	const struct known_schema *reader = states_reader(states, in->schema);
-	if (!reader)
-		return FATE_OK;
 	if (in->fingerprint.len != 8)
 		return error_set(error, FATE_REJECT, ERR_INVALID, "state.fingerprint: it must have 8 bytes");
 	uint64_t written = fingerprint_of_bytes(in->fingerprint.data);
 	if (written != reader->fingerprint)
-		return migrate(states, reader, written, in, arena, ret_state, ret_from, error);
+		return migrate(catalog, reader, written, in, arena, ret_state, ret_from, ret_want, error);
 	enum fate fate = guard_check(reader->schema->root, reader->full, in->body, MIGRATE_VALUES_MAX, error);
 	return fate == FATE_REJECT ? error_wrap(error, "state") : fate;
+}
+
+/* Is it one that no schema is needed for? */
+static bool is_plain(const struct app_state *in)
+{
+	return !in->present || in->encoding == ENCODING_JSON;
+}
+
+static enum fate check_plain(const struct app_state *in, struct error *error)
+{
+	if (!in->present || json_scan(in->body))
+		return FATE_OK;
+	return error_set(error, FATE_REJECT, ERR_INVALID,
+	                 "state.body: it is said to be JSON, and is not (RFC 8259)");
+}
+
+enum fate state_migrate(struct catalog *catalog, const struct app_state *in, struct arena *arena,
+                        struct app_state *ret_state, struct view *ret_from, struct schema_want *ret_want,
+                        struct error *error)
+{
+	const struct known_schema *known = NULL;
+	enum fate fate = FATE_OK;
+
+	*ret_state = *in;
+	*ret_from = VIEW_NULL;
+	ret_want->kind = WANT_NOTHING;
+	if (is_plain(in))
+		return check_plain(in, error);
+	if (catalog)
+		fate = find_reader(catalog, in->schema, &known, ret_want, error);
+	if (fate != FATE_OK || !known)
+		return fate;
+	struct reader reader = { known->name, known->full, known->text, known->fingerprint, known->schema };
+	return bring_under(catalog, &reader, in, arena, ret_state, ret_from, ret_want, error);
+}
+
+enum fate state_migrate_to(struct catalog *catalog, struct view reader_text, const struct app_state *in,
+                           struct arena *arena, struct app_state *ret_state, struct schema_want *ret_want,
+                           struct error *error)
+{
+	struct known_schema *known;
+	struct schema *schema;
+	struct view from;
+
+	*ret_state = *in;
+	ret_want->kind = WANT_NOTHING;
+	if (is_plain(in))
+		return check_plain(in, error);
+	enum fate fate = known_new(&known, &schema, NULL, reader_text, false, error);
+	if (fate != FATE_OK)
+		return error_wrap(error, "the reader of a state");
+	struct reader reader = { known->name, known->full, known->text, known->fingerprint, schema };
+	fate = bring_under(catalog, &reader, in, arena, ret_state, &from, ret_want, error);
+	schema_free(schema);
+	known_free(known);
+	return fate;
 }

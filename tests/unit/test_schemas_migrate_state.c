@@ -1,10 +1,10 @@
 // links: schemas core
 /* Schemas of a folder: which state is migrated, which passes, which waits and why; and records that another
  * version of Fermata wrote. */
+#include "schemas/catalog.h"
 #include "schemas/codec.h"
 #include "schemas/fingerprint.h"
 #include "schemas/schema.h"
-#include "schemas/state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,21 +54,32 @@ static void make_folder(const char *name)
 	assert_int_equal(mkdir(path, 0700), 0);
 }
 
-static struct states *load(void)
+static struct catalog *load(void)
 {
 	struct error error = { 0 };
-	struct states *states;
+	struct catalog_settings settings = { .folder = folder };
+	struct catalog *catalog;
 
-	must(states_load(&states, folder, &error), &error);
-	return states;
+	must(catalog_new(&catalog, &settings, &error), &error);
+	return catalog;
+}
+
+static bool changed(struct catalog *catalog)
+{
+	struct error error = { 0 };
+	bool ret;
+
+	must(catalog_folder(catalog, &ret, &error), &error);
+	return ret;
 }
 
 static void cannot_load(const char *why)
 {
 	struct error error = { 0 };
-	struct states *states;
+	struct catalog_settings settings = { .folder = folder };
+	struct catalog *catalog;
 
-	assert_int_equal(states_load(&states, folder, &error), FATE_FATAL);
+	assert_int_equal(catalog_new(&catalog, &settings, &error), FATE_FATAL);
 	assert_int_equal(error.code, ERR_USAGE);
 	assert_non_null(strstr(error.message, why));
 }
@@ -107,13 +118,14 @@ static struct app_state avro_state(const char *name, const char *text, struct vi
 	};
 }
 
-static void passes(const struct states *states, const struct app_state *in)
+static void passes(struct catalog *catalog, const struct app_state *in)
 {
 	struct error error = { 0 };
 	struct app_state out;
+	struct schema_want want;
 	struct view from;
 
-	must(state_migrate(states, in, arena, &out, &from, &error), &error);
+	must(state_migrate(catalog, in, arena, &out, &from, &want, &error), &error);
 	assert_true(view_is_null(from));
 	assert_int_equal(out.present, in->present); /* field by field: between them there is padding */
 	assert_int_equal(out.encoding, in->encoding);
@@ -122,14 +134,15 @@ static void passes(const struct states *states, const struct app_state *in)
 	assert_true(view_equal(out.body, in->body));
 }
 
-static void refused(const struct states *states, const struct app_state *in, enum error_code code,
+static void refused(struct catalog *catalog, const struct app_state *in, enum error_code code,
                     const char *why)
 {
 	struct error error = { 0 };
 	struct app_state out;
+	struct schema_want want;
 	struct view from;
 
-	assert_int_equal(state_migrate(states, in, arena, &out, &from, &error), FATE_REJECT);
+	assert_int_equal(state_migrate(catalog, in, arena, &out, &from, &want, &error), FATE_REJECT);
 	assert_int_equal(error.code, code);
 	if (!strstr(error.message, why))
 		fail_msg("%s", error.message);
@@ -139,6 +152,7 @@ static void test_states(void **state)
 {
 	struct error error = { 0 };
 	struct app_state out, v1 = avro_state("app.State", STATE_V1, VIEW_LITERAL("\x0e"));
+	struct schema_want want;
 	struct view from;
 	char hex[FINGERPRINT_HEX_LEN + 1];
 
@@ -148,73 +162,73 @@ static void test_states(void **state)
 	put("app.State/1.avsc", VIEW_LITERAL(STATE_V1));
 	put("app.State/README", VIEW_LITERAL("not a schema"));
 	put(".hidden.avsc", VIEW_LITERAL("nor this"));
-	struct states *states = load();
-	assert_int_equal(states_readers(states), 1);
-	assert_int_equal(states_schemas(states), 2);
-	assert_false(states_stale(states));
+	struct catalog *catalog = load();
+	assert_int_equal(catalog_readers(catalog), 1);
+	assert_int_equal(catalog_schemas(catalog), 2);
+	assert_false(changed(catalog));
 
-	must(state_migrate(states, &v1, arena, &out, &from, &error), &error);
+	must(state_migrate(catalog, &v1, arena, &out, &from, &want, &error), &error);
 	assert_true(view_equal(out.body, VIEW_LITERAL("\x0e\x08"
 	                                              "fast")));
 	fingerprint_hex(fingerprint_of(STATE_V1), hex);
 	assert_true(view_equal_text(from, hex));
 	assert_true(view_equal_text(out.schema, "app.State"));
 	assert_int_equal(fingerprint_of_bytes(out.fingerprint.data), fingerprint_of(STATE_V2));
-	passes(states, &out); /* it is today's now */
+	passes(catalog, &out); /* it is today's now */
 
 	struct app_state renamed = avro_state("app.Old", STATE_V1, VIEW_LITERAL("\x0e"));
-	must(state_migrate(states, &renamed, arena, &out, &from, &error), &error);
+	must(state_migrate(catalog, &renamed, arena, &out, &from, &want, &error), &error);
 	assert_true(view_equal_text(out.schema, "app.State"));
 
 	struct app_state other = avro_state("some.Other", STATE_V1, VIEW_LITERAL("anything"));
-	passes(states, &other);
+	passes(catalog, &other);
 	passes(NULL, &v1);
-	passes(states, &(struct app_state){ .present = false });
+	passes(catalog, &(struct app_state){ .present = false });
 	struct app_state json = { .present = true,
 		                      .encoding = ENCODING_JSON,
 		                      .body = VIEW_LITERAL("{\"a\":1e400}") };
-	passes(states, &json);
+	passes(catalog, &json);
 	json.body = VIEW_LITERAL("{\"secret\":");
-	refused(states, &json, ERR_INVALID, "state.body: it is said to be JSON");
-	states_free(states);
+	refused(catalog, &json, ERR_INVALID, "state.body: it is said to be JSON");
+	catalog_free(catalog);
 }
 
 static void test_states_refused(void **state)
 {
-	struct states *states = load();
+	struct catalog *catalog = load();
 	struct app_state cut = avro_state("app.State", STATE_V1, VIEW_LITERAL("\x80"));
 	struct app_state today = avro_state("app.State", STATE_V2, VIEW_LITERAL("\x0e\x08xx"));
 	struct app_state unknown = avro_state("app.State", STATE_BAD, VIEW_LITERAL("\x0e"));
 
 	(void)state;
-	refused(states, &cut, ERR_MALFORMED, "state, written with schema");
-	refused(states, &today, ERR_MALFORMED, "state: app.State.mode");
-	refused(states, &unknown, ERR_UNKNOWN_SCHEMA, "put it into the folder app.State");
+	refused(catalog, &cut, ERR_MALFORMED, "state, written with schema");
+	refused(catalog, &today, ERR_MALFORMED, "state: app.State.mode");
+	refused(catalog, &unknown, ERR_UNKNOWN_SCHEMA, "put it into the folder app.State");
 	put("app.State/bad.avsc", VIEW_LITERAL(STATE_BAD));
-	assert_true(states_stale(states));
-	states_free(states);
-	states = load();
-	refused(states, &unknown, ERR_INVALID, "State.count: the writer has no such field");
+	assert_true(changed(catalog));
+	refused(catalog, &unknown, ERR_INVALID, "State.count: the writer has no such field");
 	unknown.fingerprint = VIEW_LITERAL("x");
-	refused(states, &unknown, ERR_INVALID, "state.fingerprint");
-	states_free(states);
+	refused(catalog, &unknown, ERR_INVALID, "state.fingerprint");
+	catalog_free(catalog);
 }
 
 static void test_folder(void **state)
 {
 	struct error error = { 0 };
-	struct states *states;
+	struct catalog_settings settings = { .folder = "" };
+	struct catalog *catalog;
 
 	(void)state;
 	put("broken.avsc", VIEW_LITERAL("{\"type\":"));
 	cannot_load("broken.avsc: schema: not JSON");
 	put("broken.avsc", VIEW_LITERAL("\"int\""));
-	states_free(load());
-	must(states_load(&states, "", &error), &error);
-	assert_null(states);
-	assert_false(states_stale(NULL));
-	assert_int_equal(states_schemas(NULL), 0);
-	assert_int_equal(states_load(&states, "/nowhere/at/all", &error), FATE_FATAL);
+	catalog_free(load());
+	must(catalog_new(&catalog, &settings, &error), &error);
+	assert_false(changed(catalog));
+	assert_int_equal(catalog_schemas(catalog), 0);
+	catalog_free(catalog);
+	settings.folder = "/nowhere/at/all";
+	assert_int_equal(catalog_new(&catalog, &settings, &error), FATE_FATAL);
 	assert_non_null(strstr(error.message, "/nowhere/at/all"));
 }
 
@@ -350,9 +364,9 @@ static void test_versions(void **state)
 	make_folder(SUSPEND);
 	put(OLDER, view_of(change_schema(true)));
 	put(NEWER, view_of(change_schema(false)));
-	struct states *states = load();
+	struct catalog *catalog = load();
 	must(codec_new(&plain, &settings, &error), &error);
-	settings.states = states;
+	settings.catalog = catalog;
 	must(codec_new(&codec, &settings, &error), &error);
 	buffer_init(&value, 1 << 20);
 	must(codec_put_suspend(codec, &today, &value, &error), &error);
@@ -366,7 +380,7 @@ static void test_versions(void **state)
 	buffer_done(&value);
 	codec_free(codec);
 	codec_free(plain);
-	states_free(states);
+	catalog_free(catalog);
 }
 
 /* What the relay will do: read the state, migrate it, put it back. */
