@@ -20,6 +20,7 @@
                                        must not lose to its expiry */
 #define RESEND_US  INT64_C(60000000) /* sent so long ago and still there: sent again, with the same id */
 #define SWEEP_MS   10000
+#define BEHIND_MS  2000 /* intake was not at the end: asked again so soon */
 #define DAYS_MS    3600000
 #define DAYS_AHEAD 4
 #define CLAIM      100
@@ -225,13 +226,14 @@ static enum fate sweep(struct reaper *reaper, struct error *error)
 {
 	if (clock_mono_ms() < reaper->sweep_at_ms)
 		return FATE_OK;
-	reaper->sweep_at_ms = clock_mono_ms() + SWEEP_MS;
+	reaper->sweep_at_ms = clock_mono_ms() + BEHIND_MS;
 	bool there = false;
 	enum fate fate = ask_ends(reaper, &reaper->suspends, error);
 	if (fate == FATE_OK) /* the suspend may stand in a partition that waits */
 		fate = reached(reaper, &reaper->suspends, false, &there, error);
 	if (fate != FATE_OK || !there)
 		return fate;
+	reaper->sweep_at_ms = clock_mono_ms() + SWEEP_MS;
 	int64_t ttl_ms = config_number(reaper->worker->config, PARAM_WORKER_UNCLAIMED_TTL);
 	int64_t before = clock_real_us() - ttl_ms * 1000;
 	size_t swept;
