@@ -1,43 +1,11 @@
-/* cmd_schema.c - `fermata schema check` and `schema fingerprint`. */
+/* cmd_schema.c - `fermata schema fingerprint`. */
 #include "cli/cli.h"
 #include "cli/cmd.h"
 #include "cli/row_json.h"
-#include "cli/screen.h"
-#include "cli/whole.h"
+#include "cli/schema_file.h"
 #include "schemas/fingerprint.h"
-#include "schemas/schema.h"
 
 #include <stdio.h>
-
-/* The schema in the file ("-": on stdin). The error names the file. */
-static enum fate load(const char *path, struct schema **ret_schema, struct error *error)
-{
-	struct buffer text;
-	enum fate fate;
-
-	buffer_init(&text, 2 * SCHEMA_TEXT_MAX);
-	fate = whole_read(path, SCHEMA_TEXT_MAX, &text, error);
-	if (fate == FATE_OK) {
-		fate = schema_parse(ret_schema, buffer_view(&text), error);
-		if (fate != FATE_OK)
-			(void)error_wrap(error, "%.100s", path);
-	}
-	buffer_done(&text);
-	return fate;
-}
-
-int cmd_schema_check(struct cli *cli)
-{
-	struct error error = { .fate = FATE_OK };
-	struct schema *schema = NULL;
-	const char *path = cli_argument(cli, 0);
-
-	if (load(path, &schema, &error) != FATE_OK)
-		return cli_fail(&error);
-	printf("%s: a schema\n", path);
-	schema_free(schema);
-	return EXIT_YES;
-}
 
 static const char *hex(const uint8_t *bytes, size_t len, char *text)
 {
@@ -72,16 +40,16 @@ static enum fate print_fingerprints(const struct cli *cli, struct view canonical
 int cmd_schema_fingerprint(struct cli *cli)
 {
 	struct error error = { .fate = FATE_OK };
-	struct schema *schema = NULL;
+	struct schema_file file;
 	struct buffer canonical;
-	enum fate fate = load(cli_argument(cli, 0), &schema, &error);
+	enum fate fate = schema_file_load(cli_argument(cli, 0), &file, &error);
 
 	buffer_init(&canonical, SCHEMA_CANONICAL_MAX);
 	if (fate == FATE_OK)
-		fate = schema_canonical(schema, &canonical, &error);
+		fate = schema_canonical(file.schema, &canonical, &error);
 	if (fate == FATE_OK)
 		fate = print_fingerprints(cli, buffer_view(&canonical), &error);
-	schema_free(schema);
+	schema_file_done(&file);
 	buffer_done(&canonical);
 	return fate == FATE_OK ? EXIT_YES : cli_fail(&error);
 }

@@ -266,19 +266,19 @@ static const char *root_name(const struct schema_type *type)
 }
 
 /* The root must let some value through. */
-static void check_root(struct planner *p)
+static enum fate check_root(const struct plan *plan, struct error *error)
 {
 	char path[160] = "", why[200];
-	struct plan_node *root = p->plan->root;
+	struct plan_node *root = plan->root;
 
 	if (root->alive && !root->dead)
-		return;
+		return FATE_OK;
 	if (!root->dead)
 		root->why = WHY_ENDLESS;
 	plan_explain(root, path, sizeof(path), why, sizeof(why));
-	p->failed = true;
-	error_set(p->error, FATE_REJECT, ERR_INVALID, "%.60s%s: %s", p->plan->name, path, why);
-	plan_say_when(p->error, " (always)");
+	error_set(error, FATE_REJECT, ERR_INVALID, "%.60s%s: %s", plan->name, path, why);
+	plan_say_when(error, " (always)");
+	return FATE_REJECT;
 }
 
 static void build(struct planner *p)
@@ -295,8 +295,8 @@ static void build(struct planner *p)
 	p->plan->root = plan_node_for(p, p->plan->writer->root, reader->root);
 	for (size_t i = 0; i < p->nodes_len && !p->failed; i++)
 		fill(p, p->nodes[i]);
-	if (!p->failed && plan_mark(p))
-		check_root(p);
+	if (!p->failed)
+		(void)plan_mark(p);
 }
 
 static void planner_done(struct planner *p)
@@ -309,10 +309,9 @@ static void planner_done(struct planner *p)
 	buffer_done(&p->encoded);
 }
 
-enum fate migrate_plan_new(struct plan **ret_plan, const struct schema *writer, const struct schema *reader,
-                           struct error *error)
+enum fate plan_make(struct plan **ret_plan, const struct schema *writer, const struct schema *reader,
+                    struct error *error)
 {
-	struct error ignored = { 0 }, *to = error ? error : &ignored;
 	struct plan *plan = calloc(1, sizeof(*plan));
 	if (!plan || !(plan->arena = arena_new(ARENA_MAX))) {
 		free(plan);
@@ -321,16 +320,33 @@ enum fate migrate_plan_new(struct plan **ret_plan, const struct schema *writer, 
 	plan->writer = writer;
 	plan->reader = reader;
 	plan->name = root_name(reader->root);
-	struct planner planner = { .plan = plan, .arena = plan->arena, .error = to };
+	struct planner planner = { .plan = plan, .arena = plan->arena, .error = error };
 	buffer_init(&planner.encoded, MIGRATE_DEFAULT_MAX);
 	build(&planner);
 	planner_done(&planner);
 	if (planner.failed) {
 		migrate_plan_free(plan);
-		return to->fate;
+		return error->fate;
 	}
 	*ret_plan = plan;
 	return FATE_OK;
+}
+
+enum fate migrate_plan_new(struct plan **ret_plan, const struct schema *writer, const struct schema *reader,
+                           struct error *error)
+{
+	struct error ignored = { 0 }, *to = error ? error : &ignored;
+	struct plan *plan;
+	enum fate fate = plan_make(&plan, writer, reader, to);
+
+	if (fate != FATE_OK)
+		return fate;
+	fate = check_root(plan, to);
+	if (fate == FATE_OK)
+		*ret_plan = plan;
+	else
+		migrate_plan_free(plan);
+	return fate;
 }
 
 void migrate_plan_free(struct plan *plan)

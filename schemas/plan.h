@@ -99,6 +99,7 @@ struct plan_node {
 	/* plan_live.c */
 	bool dead;  /* no value of the writer's passes; children[cause] (if there are any) is why */
 	bool alive; /* some value passes */
+	bool seen;  /* compat.c has been here */
 	size_t cause;
 	size_t pending;
 	struct plan_user *users;
@@ -142,6 +143,9 @@ struct planner {
 
 /* plan.c */
 
+/* The whole plan, even where no value passes: then it says why, and may not be run. error may not be NULL. */
+FM_MUSTCHECK enum fate plan_make(struct plan **ret_plan, const struct schema *writer,
+                                 const struct schema *reader, struct error *error);
 /* The node of a pair; it is filled in later. NULL with the planner failed. */
 struct plan_node *plan_node_for(struct planner *p, const struct schema_type *writer,
                                 const struct schema_type *reader);
@@ -172,6 +176,8 @@ struct view plan_encode_default(struct planner *p, const struct schema_field *fi
 void plan_say_when(struct error *error, const char *when);
 /* Marks the nodes; false with the planner failed. */
 bool plan_mark(struct planner *p);
+/* Why this node itself is a dead end. */
+void plan_say_why(const struct plan_node *node, char *why, size_t cap);
 /* Where and why below a dead node: appends to path (".field[].field") and fills why. */
 void plan_explain(const struct plan_node *node, char *path, size_t path_cap, char *why, size_t why_cap);
 

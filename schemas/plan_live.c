@@ -134,7 +134,7 @@ static const char *type_name(const struct schema_type *type)
 	return type->name ? type->name : schema_kind_name(type->kind);
 }
 
-static void explain_end(const struct plan_node *node, char *why, size_t cap)
+void plan_say_why(const struct plan_node *node, char *why, size_t cap)
 {
 	const char *writer = type_name(node->writer), *reader = type_name(node->reader);
 
@@ -193,7 +193,7 @@ void plan_explain(const struct plan_node *node, char *path, size_t path_cap, cha
 			len += (size_t)more;
 		node = child->node;
 	}
-	explain_end(node, why, why_cap);
+	plan_say_why(node, why, why_cap);
 }
 
 void plan_say_when(struct error *error, const char *when)

@@ -7,11 +7,11 @@ from values import NAMED
 
 
 class Rule:
-    """who: "fastavro" or "java"; how: "they_take" (we refuse), "we_take" (they refuse) or "values" (both take)."""
+    """who: "fastavro", "java" or "compat" (Java's SchemaCompatibility); how: "they_take" (we refuse), "we_take" (they refuse) or "values" (both take)."""
 
     def __init__(self, name, who, how, seen, ours="", theirs=""):
         self.name = name
-        self.who = who
+        self.who = who.split()
         self.how = how
         self.seen = seen  # of the triple: (Pair) -> bool
         self.ours = ours  # what our error must look like
@@ -218,24 +218,31 @@ RULES = [
          ours=r"two fields of the|no such field|is not the reader's|is no branch|\[\]|that ends can be read|not UTF-8"),
     Rule("aliases rewrite names", "java fastavro", "we_take", aliases_overlap),
     Rule("aliases rewrite names", "java fastavro", "values", aliases_overlap),
+    Rule("aliases rewrite names", "compat", "they_take", aliases_overlap,
+         ours=r"two fields of the|no such field|is not the reader's|is no branch"),
+    Rule("aliases rewrite names", "compat", "we_take", aliases_overlap,
+         theirs=r"matches multiple fields|location:/fields"),
     Rule("names must be equal", "java fastavro", "they_take", names_differ, ours=NAMES),
     Rule("decimals must be equal", "java fastavro", "they_take", decimals_differ,
          ours="decimals differ|no branch of the reader's union|not UTF-8|that ends can be read"),
     Rule("decimals must be equal", "java fastavro", "values", decimals_differ),
+    Rule("decimals must be equal", "compat", "they_take", decimals_differ,
+         ours="decimals differ|no branch of the reader's union"),
     Rule("strings are Unicode", "java", "they_take", bytes_to_string, ours="not UTF-8"),
     Rule("items must match", "java fastavro", "they_take", has_items, ours=r"\[\]|that ends can be read"),
     Rule("the exact type first", "fastavro", "values", unions_promote),
     Rule("the exact type first", "fastavro", "we_take", unions_promote, theirs="UnicodeDecodeError"),
     Rule("the full name first", "fastavro", "values", named_of_a_kind),
     Rule("the full name first", "fastavro", "they_take", named_of_a_kind, ours="no such field"),
+    Rule("the full name first", "compat", "they_take", named_of_a_kind, ours=r"no such field|is not the reader's|lacks"),
     Rule("the full name first", "fastavro", "we_take", named_of_a_kind, theirs="SchemaResolutionError|No default"),
     Rule("any branch for a default", "java", "we_take", later_default,
          theirs="is not in the enum symbol set|Not an? |No default value|Unknown datum|Can't |NumberFormat|not a"),
     Rule("any branch for a default", "java", "values", later_default),
     Rule("any branch for a default", "fastavro", "we_take", later_default, theirs="Default value"),
-    Rule("a default has an end", "java fastavro", "they_take", default_of_circle, ours="the default holds itself"),
+    Rule("a default has an end", "java fastavro compat", "they_take", default_of_circle, ours="the default holds itself"),
     Rule("an integer is a real number", "fastavro", "we_take", integer_for_real, theirs="Default value"),
-    Rule("java: default in a circle", "java", "we_take", default_of_circle, theirs="Schema fields not set yet"),
+    Rule("java: default in a circle", "java compat", "we_take", default_of_circle, theirs="Schema fields not set yet"),
     Rule("java: an array for a union", "java", "we_take", array_for_union, theirs="Not an array"),
     Rule("java: circles", "java", "we_take", circle, theirs="StackOverflowError|NullPointerException"),
     Rule("java: aliases and the writer's defaults", "java", "we_take", has_field_aliases, theirs="Invalid default"),

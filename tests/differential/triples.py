@@ -600,8 +600,20 @@ def mangle(body, rng):
     return body[:at] + bytes([body[at] ^ (1 << rng.randrange(8))]) + body[at + 1 :]
 
 
-def triple(seed):
-    """{"id", "writer", "reader", "body", "mangled"}; the schemas are JSON, the body bytes."""
+def more_bodies(maker, writer, seed, count):
+    """Other values of the writer's."""
+    maker.rng = random.Random(f"{seed} bodies")
+    bodies = []
+    for _ in range(count):
+        body = bytearray()
+        encode(writer, maker.value(writer, 5), body, maker.rng)
+        bodies.append(bytes(body))
+    return bodies
+
+
+def triple(seed, bodies=0):
+    """{"id", "writer", "reader", "body", "mangled", "bodies"}; the schemas are JSON, the bodies bytes, none but the
+    first one mangled."""
     rng = random.Random(seed)
     maker = Maker(rng)
     writer = maker.record(3, ()) if rng.random() < 0.8 else maker.type(3)
@@ -622,6 +634,7 @@ def triple(seed):
         "reader": to_json(change.root, rng),
         "body": mangle(bytes(body), rng) if mangled else bytes(body),
         "mangled": mangled,
+        "bodies": more_bodies(maker, writer, seed, bodies),
     }
 
 

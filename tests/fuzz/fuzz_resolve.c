@@ -2,8 +2,10 @@
  * Resolution: one input holds the writer's schema, the reader's and a datum, parted by lines that hold only "--"
  * (the third part is bytes). What comes out must be of the reader's schema, must come out again when it is
  * resolved from the reader's schema to itself, if that works at all, and must have a JSON encoding that is JSON.
+ * What is called compatible is refused for no other reason than that it is malformed or too large.
  */
 #include "core/json_scan.h"
+#include "schemas/compat.h"
 #include "schemas/guard.h"
 #include "schemas/migrate.h"
 #include "schemas/resolve.h"
@@ -59,6 +61,21 @@ static void check_json(const struct schema *reader, struct view body)
 	buffer_done(&json);
 }
 
+/* Is every value said to pass? may_plan: by migrate_plan_new, some do. */
+static bool is_compatible(const struct schema *writer, const struct schema *reader, bool may_plan)
+{
+	struct error error;
+	struct compat_report report;
+
+	if (compat_check(writer, reader, &report, &error) != FATE_OK) {
+		need(!may_plan);
+		return false;
+	}
+	need(report.never != may_plan);
+	need(may_plan || report.reasons_count > 0);
+	return report.reasons_count == 0 && report.warnings_count == 0;
+}
+
 static void resolve(const struct schema *writer, const struct schema *reader, struct view body)
 {
 	struct error error;
@@ -67,11 +84,14 @@ static void resolve(const struct schema *writer, const struct schema *reader, st
 
 	if (migrate_plan_new(&plan, writer, reader, &error) != FATE_OK) {
 		need(error.fate == FATE_REJECT && strstr(error.message, "(always)"));
+		need(!is_compatible(writer, reader, false));
 		return;
 	}
+	bool compatible = is_compatible(writer, reader, true);
 	buffer_init(&out, OUT_MAX);
 	enum fate fate = migrate_run(plan, body, &out, &error);
 	need(fate == FATE_OK || (fate == FATE_REJECT && out.len == 0));
+	need(fate == FATE_OK || !compatible || error.code != ERR_INVALID);
 	if (fate == FATE_OK) {
 		check_again(reader, buffer_view(&out));
 		check_json(reader, buffer_view(&out));
