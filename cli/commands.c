@@ -194,7 +194,7 @@ const struct command commands[] = {
 	  "fermata keys generate\n"
 	  "fermata keys generate -X vault.keyring_file=/etc/fermata/keyring\n",
 	  json_only, 0, 0, 0, cmd_keys_generate },
-	{ "schema check", "FILE", "is it an Avro schema, and does it read what is there?",
+	{ "schema check", "FILE", "is it a schema, and does it read what is there?",
 	  "Exit 0, or 1 and one line why not. FILE may be - for stdin.\n"
 	  "With --against it is compared with older versions, before anything is\n"
 	  "deployed, and every reason is a line. MODE is as in a schema registry:\n"
