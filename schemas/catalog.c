@@ -125,11 +125,12 @@ enum answer catalog_find(struct catalog *catalog, const struct schema_want *want
 	return answer;
 }
 
-enum fate catalog_resolve(struct catalog *catalog, const struct known_schema *writer, struct view reader,
-                          struct view body, struct buffer *out, struct error *error)
+enum fate catalog_resolve(struct catalog *catalog, const struct known_schema *writer,
+                          const struct migrate_text *reader, struct view body, struct buffer *out,
+                          struct error *error)
 {
 	const struct plan *plan;
-	enum fate fate = migrate_cache_hold(catalog->cache, writer->text, reader, &plan, error);
+	enum fate fate = migrate_cache_hold_digested(catalog->cache, &writer->text, reader, &plan, error);
 
 	if (fate != FATE_OK)
 		return fate;

@@ -1,18 +1,24 @@
 /*
  * catalog.h - every schema that is known, and what is missing.
  *
- * Schemas come from the program itself (the four records), from the folder `schemas.path`, and from whoever is asked
- * for what is missing: PostgreSQL (fermata.schema_text) and a registry. The catalog asks nobody. When something
- * is wanted that it does not have, a codec says RETRY with ERR_UNKNOWN_SCHEMA and codec_want tells what; the caller
- * looks for it, and says catalog_learn or catalog_deny, and tries again.
+ * Schemas come from the program itself (the four records), from the folder `schemas.path`, and from whoever
+ * is asked for what is missing: PostgreSQL (fermata.schema_text) and a registry. The catalog asks nobody.
+ * When something is wanted that it does not have, a codec says RETRY with ERR_UNKNOWN_SCHEMA and codec_want
+ * tells what; the caller looks for it, and says catalog_learn or catalog_deny, and tries again.
  *
- * For all threads. Schemas are never taken out again before catalog_free: what was found is good for as long as the
- * catalog is; a folder that has changed or a newer version in the registry changes which one is the reader.
+ * For all threads. Schemas are never taken out again before catalog_free: what was found is good for as long
+ * as the catalog is; a folder that has changed or a newer version in the registry changes which one is the
+ * reader.
  *
- * The folder: NAME.avsc is what today's application reads, the *.avsc in the folder NAME what older (or newer) ones wrote; NAME is
- * the full name of the state's schema (AppState.schema), or fermata.v1.SuspendEvent and the other records: what reads
- * those is in the program. Names that begin with a dot are passed over, links followed. A reader from the folder stands
- * before one from the registry.
+ * The folder: NAME.avsc is what today's application reads, the *.avsc in the folder NAME what older (or
+ * newer) ones wrote; NAME is the full name of the state's schema (AppState.schema), or
+ * fermata.v1.SuspendEvent and the other records: what reads those is in the program. Names that begin with a
+ * dot are passed over, links followed. NAME.avsc reads also states of its root's name and of its root's
+ * aliases that have no file of their own.
+ *
+ * A reader from the folder stands before one from the registry, which reads states of exactly the name that
+ * it was wanted for. Of several texts of one canonical form the folder's stands before what was learnt; in
+ * the folder the one under the reader's NAME before others, the last file before others.
  */
 #ifndef FERMATA_SCHEMAS_CATALOG_H
 #define FERMATA_SCHEMAS_CATALOG_H
@@ -34,9 +40,10 @@ FM_MUSTCHECK enum fate catalog_new(struct catalog **ret_catalog, const struct ca
                                    struct error *error);
 void catalog_free(struct catalog *catalog);
 
-/* Reads the folder again when it has changed (names, sizes, times of its files). On failure (FATAL ERR_USAGE, the
- * message names the file: it cannot be read, is no schema, has the fingerprint of another schema; or there are
- * too many) everything stays as it was. *ret_changed may be NULL. What was denied is forgotten then. */
+/* Reads the folder again when it has changed (names, sizes, times of its files). On failure (FATAL
+ * ERR_USAGE, the message names the file: it cannot be read, is no schema, has the fingerprint of another
+ * schema; or there are too many) or RETRY ERR_MEMORY everything stays as it was. *ret_changed may be NULL.
+ * When it has changed, what was denied is forgotten. Without a folder: OK, not changed. */
 FM_MUSTCHECK enum fate catalog_folder(struct catalog *catalog, bool *ret_changed, struct error *error);
 
 /* ---- what is missing ---- */
@@ -60,25 +67,30 @@ struct schema_want {
 	char name[CATALOG_NAME_MAX + 1];
 };
 
-/* What a text is known by: CRC-64-AVRO and SHA-256 of its canonical form. REJECT ERR_INVALID: it is no schema. */
+/* What a text is known by: CRC-64-AVRO and SHA-256 of its canonical form. REJECT ERR_INVALID: it is no
+ * schema. */
 FM_MUSTCHECK enum fate catalog_identify(struct view text, uint64_t *ret_fingerprint, uint8_t ret_sha256[32],
                                         struct error *error);
 
 bool want_equal(const struct schema_want *a, const struct schema_want *b);
 #define WANT_TEXT_SIZE 192 /* what want_text says at most, with the NUL */
-/* For logs and messages: "schema id 17", "the reader of com.example.State" (long names are cut). Returns text. */
+/* For logs and messages: "schema id 17", "the reader of com.example.State" (long names are cut). Returns
+ * text. */
 const char *want_text(const struct schema_want *want, char *text, size_t size);
 
 /*
  * The answer to a want: its text. For WANT_READER the new reader of that name, which replaces an older one of
  * the registry's. REJECT, and nothing is learnt: it is no schema (ERR_INVALID), or has another fingerprint or
- * SHA-256 than was wanted (ERR_UNKNOWN_SCHEMA); for WANT_ID and WANT_GUID any schema is taken here, and the codec
- * refuses one that does not resolve. RETRY: no memory.
+ * SHA-256 than was wanted (ERR_UNKNOWN_SCHEMA); for WANT_ID and WANT_GUID any schema is taken here, and the
+ * codec refuses one that does not resolve. What was learnt for the same want before is replaced, a denial of
+ * it ends. RETRY ERR_MEMORY: no memory, or there are 100,000 schemas already that are not the folder's, or
+ * 256 MiB of them. want->kind is not WANT_NOTHING.
  */
 FM_MUSTCHECK enum fate catalog_learn(struct catalog *catalog, const struct schema_want *want,
                                      struct view text, struct error *error);
-/* There is no such schema: for ms from now on it is refused without a want (WANT_READER: the state passes as it
- * is). why may be NULL, and goes into the refusal. At most 4,096 denials are remembered, the oldest go first. */
+/* There is no such schema: for ms from now on it is refused without a want (WANT_READER: the state passes
+ * as it is). why may be NULL, and goes into the refusal. At most 4,096 denials are remembered, the oldest
+ * go first. */
 void catalog_deny(struct catalog *catalog, const struct schema_want *want, int64_t ms, const char *why);
 
 /* ---- looking at it ---- */
@@ -94,7 +106,8 @@ struct catalog_entry {
 	struct view text;
 };
 
-/* Calls each until it returns false; in the order of name, then readers first. each may not call the catalog. */
+/* Calls each until it returns false; in the order of name, then readers first. each may not call the
+ * catalog. */
 void catalog_each(struct catalog *catalog, bool (*each)(void *context, const struct catalog_entry *entry),
                   void *context);
 size_t catalog_readers(struct catalog *catalog);
@@ -103,22 +116,24 @@ size_t catalog_schemas(struct catalog *catalog); /* those of the program not cou
 /* ---- states ---- */
 
 /*
- * A state under the schema that its application reads today. Unchanged (its views borrow from in, *ret_from is the
- * null view) when it is not there, is JSON, has no reader, or has the reader's fingerprint already. Else its
- * body, in the arena, is what the reader's schema makes of it, schema and fingerprint are the reader's, and
- * *ret_from is the fingerprint that it was written with, hex as in the single-object header
+ * A state under the schema that its application reads today. Unchanged (its views borrow from in, *ret_from
+ * is the null view) when it is not there, is JSON, has no reader, or has the reader's fingerprint already.
+ * Else its body, in the arena, is what the reader's schema makes of it, schema and fingerprint are the
+ * reader's, and *ret_from is the fingerprint that it was written with, hex as in the single-object header
  * (ResumeEvent.migrated_from).
  *
- * RETRY with ERR_UNKNOWN_SCHEMA: *ret_want says what is to be looked for first. REJECT (for quarantine; the message
- * names fields and schemas, never content): ERR_INVALID, it is JSON and is not, or the schemas do not resolve;
- * ERR_MALFORMED, its bytes are not of its schema; ERR_UNKNOWN_SCHEMA, nobody has what it was written with: add the
- * schema and retry; ERR_TOO_LARGE. ret_want and ret_from may not be NULL. catalog NULL: no schemas.
+ * RETRY with ERR_UNKNOWN_SCHEMA: *ret_want says what is to be looked for first. REJECT (for quarantine; the
+ * message names fields and schemas, never content): ERR_INVALID, it is JSON and is not, or the schemas do not
+ * resolve; ERR_MALFORMED, its bytes are not of its schema; ERR_UNKNOWN_SCHEMA, nobody has what it was written
+ * with: add the schema and retry; ERR_TOO_LARGE. ret_want and ret_from may not be NULL. catalog NULL: no
+ * schemas.
  */
 FM_MUSTCHECK enum fate state_migrate(struct catalog *catalog, const struct app_state *in, struct arena *arena,
                                      struct app_state *ret_state, struct view *ret_from,
                                      struct schema_want *ret_want, struct error *error);
 
-/* As state_migrate with reader_text as the reader of whatever in is (for "would what waits load under it"). */
+/* As state_migrate with reader_text as the reader of whatever in is (for "would what waits load under
+ * it"). */
 FM_MUSTCHECK enum fate state_migrate_to(struct catalog *catalog, struct view reader_text,
                                         const struct app_state *in, struct arena *arena,
                                         struct app_state *ret_state, struct schema_want *ret_want,

@@ -28,7 +28,7 @@ static struct catalog_entry entry_of(const struct known_schema *known)
 		.from = known->elsewhere ? FROM_ELSEWHERE : FROM_FOLDER,
 		.registry_id = known->registry_id,
 		.fingerprint = known->fingerprint,
-		.text = known->text,
+		.text = known->text.text,
 	};
 
 	memcpy(entry.sha256, known->sha256, sizeof(entry.sha256));

@@ -217,8 +217,8 @@ static enum fate look(struct folder *folder, bool just_look, uint8_t ret_seen[32
 
 /* ---- under the lock ---- */
 
-/* What was written in a folder is found there, the last file before the others; where no file of a folder has the
- * fingerprint, the first of any. */
+/* What was written in a folder is found there, the last file before the others; where no file of a folder
+ * has the fingerprint, the first of any. */
 static bool bind_written(struct catalog *catalog, struct known_schema *known)
 {
 	const struct key here = key_named(WANT_FINGERPRINT, known->name, known->fingerprint);

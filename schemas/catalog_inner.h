@@ -1,9 +1,11 @@
 /*
- * catalog_inner.h - the catalog, as its parts, the codec and the migration of states see it. Private to this room.
+ * catalog_inner.h - the catalog, as its parts, the codec and the migration of states see it. Private to this
+ * room.
  *
- * What answers a want is found in a map by the want's key. There are three maps: the readers of the folder, made
- * anew when the folder has changed; what the folder has, or had, that was written; and what was learnt. Names and
- * fingerprints come from anybody, so a key that has a name in it is a SHA-256, which nobody can make clash.
+ * What answers a want is found in a map by the want's key. There are three maps: the readers of the folder,
+ * made anew when the folder has changed; what the folder has, or had, that was written; and what was learnt.
+ * Names and fingerprints come from anybody, so a key that has a name in it is a SHA-256, which nobody can
+ * make clash.
  */
 #ifndef FERMATA_SCHEMAS_CATALOG_INNER_H
 #define FERMATA_SCHEMAS_CATALOG_INNER_H
@@ -25,12 +27,11 @@
 struct known_schema {
 	const char *name; /* of the folder or file; of what was learnt its root's full name */
 	const char *full; /* full name of its root; the name when the root has none */
-	struct view text;
+	struct migrate_text text;
 	uint64_t fingerprint;
 	uint8_t sha256[32]; /* of its canonical form */
-	uint8_t text_sha256[32];
-	bool elsewhere; /* not from the folder */
-	size_t weight;  /* bytes that it takes */
+	bool elsewhere;     /* not from the folder */
+	size_t weight;      /* bytes that it takes */
 	/* Under the lock: */
 	struct schema *schema; /* set once, before it is first a reader; then it may be read without the lock */
 	size_t reads;          /* names that it is the reader of */
@@ -111,8 +112,8 @@ struct catalog {
 
 /* ---- catalog_known.c ---- */
 
-/* Parses text and makes what is known of it; *ret_schema is the caller's. name may be NULL: its root's. REJECT
- * ERR_INVALID: no schema. */
+/* Parses text and makes what is known of it; *ret_schema is the caller's. name may be NULL: its root's.
+ * REJECT ERR_INVALID: no schema. */
 FM_MUSTCHECK enum fate known_new(struct known_schema **ret_known, struct schema **ret_schema,
                                  const char *name, struct view text, bool elsewhere, struct error *error);
 void known_free(struct known_schema *known);
@@ -124,9 +125,9 @@ FM_MUSTCHECK bool known_reserve(struct catalog *catalog);
 /* Would more bytes be too much? RETRY ERR_MEMORY. */
 FM_MUSTCHECK enum fate known_check_room(const struct catalog *catalog, bool elsewhere, size_t more,
                                         struct error *error);
-/* Under the lock, to be written to. Takes *made into the catalog, or frees it and gives the one that is there; on
- * failure it is gone too. *schema, when schema is not NULL and the known one has none, is taken as well. RETRY
- * ERR_MEMORY: no memory, or it would be too much. */
+/* Under the lock, to be written to. Takes *made into the catalog, or frees it and gives the one that is
+ * there; on failure it is gone too. *schema, when schema is not NULL and the known one has none, is taken
+ * as well. RETRY ERR_MEMORY: no memory, or it would be too much. */
 FM_MUSTCHECK enum fate known_add(struct catalog *catalog, struct known_schema **made, struct schema **schema,
                                  struct error *error);
 
@@ -135,16 +136,16 @@ FM_MUSTCHECK enum fate known_add(struct catalog *catalog, struct known_schema **
 enum answer { ANSWER_KNOWN, ANSWER_DENIED, ANSWER_MISSING };
 
 /*
- * What answers want. WANT_STATE looks first among what was written in the folder `folder`, then among all of the
- * folder's: their aliases and logical types may differ. Others leave it NULL. ret_why: of a denial, else "". It is
- * for the caller to look at catalog->asks.
+ * What answers want. WANT_STATE looks first among what was written in the folder `folder`, then among all of
+ * the folder's: their aliases and logical types may differ. Others leave it NULL. ret_why: of a denial, else
+ * "". It is for the caller to look at catalog->asks.
  */
 enum answer catalog_find(struct catalog *catalog, const struct schema_want *want, const char *folder,
                          const struct known_schema **ret_known, char ret_why[DENIED_WHY_MAX + 1]);
 
 /* Appends body, written under writer, as the text reader has it. */
 FM_MUSTCHECK enum fate catalog_resolve(struct catalog *catalog, const struct known_schema *writer,
-                                       struct view reader, struct view body, struct buffer *out,
-                                       struct error *error);
+                                       const struct migrate_text *reader, struct view body,
+                                       struct buffer *out, struct error *error);
 
 #endif

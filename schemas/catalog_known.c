@@ -47,9 +47,9 @@ static struct known_schema *make(const char *name, const char *full, struct view
 	char *at = (char *)(known + 1);
 	known->name = copy_to(&at, name, strlen(name));
 	known->full = copy_to(&at, full, strlen(full));
-	known->text = (struct view){ (const uint8_t *)copy_to(&at, text.data, text.len), text.len };
+	known->text.text = (struct view){ (const uint8_t *)copy_to(&at, text.data, text.len), text.len };
 	known->weight = sizeof(*known) + texts + BINDING_BYTES;
-	fingerprint_sha256(text, known->text_sha256);
+	fingerprint_sha256(text, known->text.sha256);
 	return known;
 }
 
@@ -156,7 +156,7 @@ static enum fate give_schema(struct catalog *catalog, struct known_schema *known
 {
 	if (known->schema)
 		return FATE_OK;
-	size_t more = schema_weigh(known->text) + arena_used((*schema)->arena);
+	size_t more = schema_weigh(known->text.text) + arena_used((*schema)->arena);
 	enum fate fate = known_check_room(catalog, known->elsewhere, more, error);
 	if (fate != FATE_OK)
 		return fate;

@@ -68,7 +68,7 @@ struct key key_text(const struct known_schema *known)
 	size_t len = strnlen(known->name, CATALOG_NAME_MAX);
 
 	text[0] = known->elsewhere;
-	memcpy(text + 1, known->text_sha256, 32);
+	memcpy(text + 1, known->text.sha256, 32);
 	memcpy(text + 33, known->name, len);
 	fingerprint_sha256((struct view){ text, 33 + len }, key.bytes);
 	return key;

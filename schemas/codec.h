@@ -34,19 +34,19 @@ FM_MUSTCHECK enum fate codec_new(struct codec **ret_codec, const struct codec_se
 void codec_free(struct codec *codec);
 
 /*
- * What was missing when the last codec_take_... of a framed value, or codec_today, gave RETRY ERR_UNKNOWN_SCHEMA: look
- * for it, tell the catalog (catalog_learn or catalog_deny), and call again. Otherwise its kind is WANT_NOTHING. Never
- * NULL; good until the codec is asked again.
+ * What was missing when the last codec_take_... of a framed value, or codec_today, gave RETRY
+ * ERR_UNKNOWN_SCHEMA: look for it, tell the catalog (catalog_learn or catalog_deny), and call again.
+ * Otherwise its kind is WANT_NOTHING. Never NULL; good until the codec is asked again.
  */
 const struct schema_want *codec_want(const struct codec *codec);
 /*
- * The Kafka header __value_schema_id of the record that is taken next (the null view: it has none); borrowed until
- * then, and for that one call only: who calls again says it again. Used when the value itself has no framing and the
- * catalog has a registry.
+ * The Kafka header __value_schema_id of the record that is taken next (the null view: it has none); borrowed
+ * until then, and for that one call only: who calls again says it again. Used when the value itself has no
+ * framing and the catalog has a registry.
  */
 void codec_schema_header(struct codec *codec, struct view header);
-/* From now on records of that type are written with Confluent's framing (00 and the id) in place of the single-object
- * header: what a registry gave for codec_schema_text. Below 0: single-object again. */
+/* From now on records of that type are written with Confluent's framing (00 and the id) in place of the
+ * single-object header: what a registry gave for codec_schema_text. Below 0: single-object again. */
 void codec_write_id(struct codec *codec, enum record_type type, int32_t id);
 
 /* Fingerprint of the schema that we write: CRC-64-AVRO of its canonical form, and its SHA-256. */
@@ -55,26 +55,26 @@ void codec_schema_sha256(enum record_type type, uint8_t ret_sha256[32]);
 /* The schema's JSON text as it stands in schemas/NAME.avsc. */
 struct view codec_schema_text(enum record_type type);
 
-/* The structs' views live in the arena. ret_body borrows from value: the bytes after the framing.
- * A value with data == NULL (Kafka's null) is REJECT ERR_FRAMING. RETRY ERR_UNKNOWN_SCHEMA: see codec_want. */
+/* The structs' views live in the arena. ret_body borrows from value: the bytes after the framing. A value
+ * with data == NULL (Kafka's null) is REJECT ERR_FRAMING. RETRY ERR_UNKNOWN_SCHEMA: see codec_want. */
 FM_MUSTCHECK enum fate codec_take_suspend(struct codec *codec, struct view value, struct arena *arena,
                                           struct suspend_event *ret_event, struct view *ret_body,
                                           struct error *error);
 /*
  * As codec_take_suspend, and *ret_sha256 is that of the schema that body is written in: today's
  * (codec_schema_sha256), or one of the catalog's. body is the bytes as they were sent, whichever it is: the
- * digest is of them, they are what is sealed, and the SHA-256 is sealed with them (struct seal_context), so that
- * whoever opens them knows by which schema to read them: codec_today. ret_event is of today's schema.
+ * digest is of them, they are what is sealed, and the SHA-256 is sealed with them (struct seal_context), so
+ * that whoever opens them knows by which schema to read them: codec_today. ret_event is of today's schema.
  */
 FM_MUSTCHECK enum fate codec_take_suspend_written(struct codec *codec, struct view value, struct arena *arena,
                                                   struct suspend_event *ret_event, struct view *ret_body,
                                                   uint8_t ret_sha256[32], struct error *error);
 /*
- * The body of a suspend, as it was unsealed, under today's schema: itself (*ret_body borrows from it) when it was
- * written so, else migrated: then *ret_body is the codec's until it is asked again or takes a framed value
- * (codec_take_suspend, _approval, _resume, _resume_head, _gate; not _edits), which wipes it. Everything below wants
- * bodies of today's schema. RETRY ERR_UNKNOWN_SCHEMA: see codec_want. REJECT: ERR_UNKNOWN_SCHEMA, nobody has such a
- * schema of SuspendEvent; or it does not resolve.
+ * The body of a suspend, as it was unsealed, under today's schema: itself (*ret_body borrows from it) when it
+ * was written so, else migrated: then *ret_body is the codec's until it is asked again or takes a framed
+ * value (codec_take_suspend, _approval, _resume, _resume_head, _gate; not _edits), which wipes it. Everything
+ * below wants bodies of today's schema. RETRY ERR_UNKNOWN_SCHEMA: see codec_want. REJECT: ERR_UNKNOWN_SCHEMA,
+ * nobody has such a schema of SuspendEvent; or it does not resolve.
  */
 FM_MUSTCHECK enum fate codec_today(struct codec *codec, const uint8_t sha256[32], struct view body,
                                    struct view *ret_body, struct error *error);
@@ -106,8 +106,8 @@ FM_MUSTCHECK enum fate codec_replace_state(struct codec *codec, struct view body
                                            const struct app_state *state, struct buffer *out,
                                            struct error *error);
 
-/* Writing, with the single-object header (or as codec_write_id says). The buffer is appended to. The values are checked like those
- * that are read (a writer may not write what a reader refuses). */
+/* Writing, with the single-object header (or as codec_write_id says). The buffer is appended to. The
+ * values are checked like those that are read (a writer may not write what a reader refuses). */
 FM_MUSTCHECK enum fate codec_put_suspend(struct codec *codec, const struct suspend_event *event,
                                          struct buffer *out, struct error *error);
 FM_MUSTCHECK enum fate codec_put_approval(struct codec *codec, const struct approval_event *event,

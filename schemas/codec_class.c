@@ -51,6 +51,8 @@ static enum fate parse_record(enum part part, struct error *error)
 		return fate;
 	class->schema = schema;
 	class->type = schema->root;
+	class->text.text = schema_texts[part].text;
+	fingerprint_sha256(class->text.text, class->text.sha256);
 	buffer_init(&canonical, SCHEMA_CANONICAL_MAX);
 	fate = schema_canonical(schema, &canonical, error);
 	class->fingerprint = fingerprint_crc64(buffer_view(&canonical));

@@ -12,6 +12,7 @@
 #include "schemas/catalog.h"
 #include "schemas/codec.h"
 #include "schemas/framing.h"
+#include "schemas/migrate.h"
 #include "schemas/schema.h"
 
 #include <avro/io.h>
@@ -37,6 +38,7 @@ struct part_class {
 	avro_value_iface_t *iface;
 	uint64_t fingerprint; /* of the four records */
 	uint8_t sha256[32];
+	struct migrate_text text; /* as it stands in schemas/NAME.avsc */
 };
 
 /* FATAL ERR_BUG when our own schemas do not pass; the same answer each time. */
@@ -164,8 +166,9 @@ FM_MUSTCHECK enum fate body_guard(enum part part, struct view body, struct error
 FM_MUSTCHECK enum fate body_skip_to(const struct schema_type *record, const char *name, struct view *body,
                                     const struct schema_type **ret_type, struct error *error);
 
-/* codec_older.c: a frame's body, which another schema wrote, under today's of the record `whole`: the codec's until its
- * next call; or itself, when the schema is another text of today's. ret_sha256 is of what it was written with. */
+/* codec_older.c: a frame's body, which another schema wrote, under today's of the record `whole`: the
+ * codec's until its next call; or itself, when the schema is another text of today's. ret_sha256 is of
+ * what it was written with. */
 FM_MUSTCHECK enum fate older_take(struct codec *codec, enum part whole, const struct frame *frame,
                                   struct view *ret_body, uint8_t ret_sha256[32], struct error *error);
 

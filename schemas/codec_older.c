@@ -11,7 +11,7 @@ static enum fate migrate(struct codec *codec, enum part whole, const struct know
                          struct view body, struct view *ret_body, struct error *error)
 {
 	buffer_reset(&codec->migrated);
-	enum fate fate = catalog_resolve(codec->settings.catalog, known, schema_texts[whole].text, body,
+	enum fate fate = catalog_resolve(codec->settings.catalog, known, &class_of(whole)->text, body,
 	                                 &codec->migrated, error);
 	if (fate != FATE_OK)
 		return fate;

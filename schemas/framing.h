@@ -1,9 +1,9 @@
 /*
  * framing.h - what stands before the body of a Kafka value: how it says in which schema it is written.
  *
- * Avro's single-object encoding is taken always. Where a registry is configured, the framing of Confluent's is taken
- * too (00, schema id), and a value without framing whose Kafka header __value_schema_id says what wrote it; where
- * none is, both are told apart and refused.
+ * Avro's single-object encoding is taken always. Where a registry is configured, the framing of Confluent's
+ * is taken too (00, schema id), and a value without framing whose Kafka header __value_schema_id says what
+ * wrote it; where none is, both are told apart and refused.
  */
 #ifndef FERMATA_SCHEMAS_FRAMING_H
 #define FERMATA_SCHEMAS_FRAMING_H
@@ -34,8 +34,9 @@ struct frame {
  * a registry. Whether the fingerprint is known is for the caller to say. */
 FM_MUSTCHECK enum fate framing_take(struct view value, struct frame *ret_frame, struct error *error);
 
-/* As framing_take where a registry is configured. header is the record's __value_schema_id, or the null view; it is
- * looked at only when the value has no framing of its own. REJECT ERR_FRAMING also: the header is malformed. */
+/* As framing_take where a registry is configured. header is the record's __value_schema_id, or the null
+ * view; it is looked at only when the value has no framing of its own. REJECT ERR_FRAMING also: the header
+ * is malformed. */
 FM_MUSTCHECK enum fate framing_take_registry(struct view value, struct view header, struct frame *ret_frame,
                                              struct error *error);
 

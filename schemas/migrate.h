@@ -56,6 +56,15 @@ void migrate_cache_free(struct migrate_cache *cache);
  * one of the texts is no schema, or the pair can never work. */
 FM_MUSTCHECK enum fate migrate_cache_hold(struct migrate_cache *cache, struct view writer, struct view reader,
                                           const struct plan **ret_plan, struct error *error);
+/* The same for who has the digests at hand: to hash a long text takes longer than to migrate a body. */
+struct migrate_text {
+	struct view text;
+	uint8_t sha256[32]; /* of text as it stands */
+};
+FM_MUSTCHECK enum fate migrate_cache_hold_digested(struct migrate_cache *cache,
+                                                   const struct migrate_text *writer,
+                                                   const struct migrate_text *reader,
+                                                   const struct plan **ret_plan, struct error *error);
 void migrate_cache_release(struct migrate_cache *cache, const struct plan *plan);
 
 #endif

@@ -169,16 +169,27 @@ static void release(struct migrate_cache *cache, struct entry *entry)
 enum fate migrate_cache_hold(struct migrate_cache *cache, struct view writer, struct view reader,
                              const struct plan **ret_plan, struct error *error)
 {
+	struct migrate_text texts[2] = { { .text = writer }, { .text = reader } };
+
+	fingerprint_sha256(writer, texts[0].sha256);
+	fingerprint_sha256(reader, texts[1].sha256);
+	return migrate_cache_hold_digested(cache, &texts[0], &texts[1], ret_plan, error);
+}
+
+enum fate migrate_cache_hold_digested(struct migrate_cache *cache, const struct migrate_text *writer,
+                                      const struct migrate_text *reader, const struct plan **ret_plan,
+                                      struct error *error)
+{
 	uint8_t key[KEY_LEN];
 	struct entry *entry;
 
-	fingerprint_sha256(writer, key);
-	fingerprint_sha256(reader, key + KEY_LEN / 2);
+	memcpy(key, writer->sha256, KEY_LEN / 2);
+	memcpy(key + KEY_LEN / 2, reader->sha256, KEY_LEN / 2);
 	pthread_mutex_lock(&cache->lock);
 	entry = find(cache, key);
 	pthread_mutex_unlock(&cache->lock);
 	if (!entry) {
-		enum fate fate = make(&entry, key, writer, reader, error);
+		enum fate fate = make(&entry, key, writer->text, reader->text, error);
 		if (fate != FATE_OK)
 			return fate;
 		entry = keep(cache, entry);

@@ -17,7 +17,7 @@
 struct reader {
 	const char *name; /* of the folder of what was written */
 	const char *full;
-	struct view text;
+	const struct migrate_text *text;
 	uint64_t fingerprint;
 	const struct schema *schema;
 };
@@ -59,8 +59,8 @@ static bool copy_name(struct view name, struct schema_want *want)
 	return true;
 }
 
-/* *ret_known is NULL when there is none. A registry is asked for the readers of full names only: what else is said to
- * be a schema's name is none. */
+/* *ret_known is NULL when there is none. A registry is asked for the readers of full names only: what else
+ * is said to be a schema's name is none. */
 static enum fate find_reader(struct catalog *catalog, struct view name, const struct known_schema **ret_known,
                              struct schema_want *ret_want, struct error *error)
 {
@@ -181,7 +181,7 @@ enum fate state_migrate(struct catalog *catalog, const struct app_state *in, str
 		fate = find_reader(catalog, in->schema, &known, ret_want, error);
 	if (fate != FATE_OK || !known)
 		return fate;
-	struct reader reader = { known->name, known->full, known->text, known->fingerprint, known->schema };
+	struct reader reader = { known->name, known->full, &known->text, known->fingerprint, known->schema };
 	return bring_under(catalog, &reader, in, arena, ret_state, ret_from, ret_want, error);
 }
 
@@ -200,7 +200,7 @@ enum fate state_migrate_to(struct catalog *catalog, struct view reader_text, con
 	enum fate fate = known_new(&known, &schema, NULL, reader_text, false, error);
 	if (fate != FATE_OK)
 		return error_wrap(error, "the reader of a state");
-	struct reader reader = { known->name, known->full, known->text, known->fingerprint, schema };
+	struct reader reader = { known->name, known->full, &known->text, known->fingerprint, schema };
 	fate = bring_under(catalog, &reader, in, arena, ret_state, &from, ret_want, error);
 	schema_free(schema);
 	known_free(known);
