@@ -20,9 +20,9 @@ struct codec_settings {
 	size_t record_bytes;  /* limits.record_bytes: largest value that is taken; 0: 8 MiB */
 	bool strict_boundary; /* limits.boundary = strict */
 	/*
-	 * Schemas of records that other versions of Fermata, or other programs, wrote; borrowed. NULL: only today's are
-	 * taken, and no framings of a registry. With it, ret_body of the functions below may be of such a schema:
-	 * see codec_take_suspend_written.
+	 * Schemas of records that other versions of Fermata, or other programs, wrote; borrowed. NULL: only
+	 * today's are taken, and no framings of a registry. With it, ret_body of the functions below may be of
+	 * such a schema: see codec_take_suspend_written.
 	 */
 	struct catalog *catalog;
 };
