@@ -3,10 +3,10 @@
 #include "cli/connect.h"
 #include "cli/event_headers.h"
 #include "cli/find.h"
+#include "cli/login.h"
 #include "cli/row_json.h"
 #include "core/json_scan.h"
 
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,26 +137,12 @@ static int choose(struct deciding *deciding, const char *id)
 
 /* ---- who decides ---- */
 
-static void look_up_login(char *login, size_t cap)
-{
-	struct passwd entry, *found = NULL;
-	char strings[4096];
-	const char *name = getenv("LOGNAME");
-
-	if (getpwuid_r(getuid(), &entry, strings, sizeof(strings), &found) == 0 && found != NULL)
-		name = found->pw_name;
-	if (name != NULL && *name != '\0')
-		snprintf(login, cap, "%s", name);
-	else
-		snprintf(login, cap, "uid-%ld", (long)getuid());
-}
-
 static void fill_person(struct deciding *deciding)
 {
 	const char *as = cli_value(deciding->cli, "as"), *issuer = cli_value(deciding->cli, "issuer");
 	struct approver *by = &deciding->event.decided_by;
 
-	look_up_login(deciding->login, sizeof(deciding->login));
+	login_name(deciding->login, sizeof(deciding->login));
 	by->issuer = view_of(issuer != NULL ? issuer : "local");
 	by->subject = view_of(as != NULL ? as : deciding->login);
 	by->display = by->subject;

@@ -85,6 +85,38 @@ static const struct option_spec watch_options[] = {
 	END,
 };
 
+static const struct option_spec letters_options[] = {
+	{ "code", "CODE", "only of this code: unknown_schema, invalid, conflict, ..." },
+	{ "topic", "NAME", "only of those that came from this topic" },
+	{ "since", "TIME", "only of those that came since: 2h, 3d, 2026-11-30T06:45Z" },
+	{ "until", "TIME", "only of those that came before" },
+	{ "limit", "N", "end after so many" },
+	{ "all", NULL, "also the second letters that a crash may leave" },
+	JSON_OPTION,
+	END,
+};
+
+static const struct option_spec letter_options[] = {
+	{ "value", "FILE", "write the value, byte for byte, to a new file" },
+	JSON_OPTION,
+	END,
+};
+
+static const struct option_spec redrive_options[] = {
+	{ "all", NULL, "all letters, or those that the filters let through" },
+	{ "code", "CODE", "with --all: only of this code" },
+	{ "topic", "NAME", "with --all: only of those that came from this topic" },
+	{ "since", "TIME", "with --all: only of those that came since" },
+	{ "until", "TIME", "with --all: only of those that came before" },
+	{ "dry-run", NULL, "say what would be done, and whether it would help" },
+	{ "rate", "N", "at most so many a second (default 100)" },
+	{ "to", "TOPIC", "to this topic, not to where they came from" },
+	{ "max-redrives", "N", "leave alone what has come back so often (default 3)" },
+	{ "again", NULL, "also what was redriven before" },
+	JSON_OPTION,
+	END,
+};
+
 static const struct option_spec demo_options[] = {
 	{ "kafka-libs", "DIR", "the jars of Apache Kafka to run" },
 	{ "mock", NULL, "the mock cluster: quick, and no proof of exactly-once" },
@@ -176,6 +208,28 @@ const struct command commands[] = {
 	  "fermata watch\n"
 	  "fermata watch --from-start --json\n",
 	  watch_options, 0, 0, 0, cmd_watch },
+	{ "dead-letters list", "", "list the records that could not be understood",
+	  "From the beginning of the dead-letters topic to its end as of now: where each\n"
+	  "letter stands, its code, the record that it was, the reason. --since and\n"
+	  "--until go by the time at which it became a dead letter.\n",
+	  "fermata dead-letters list --since 2h\n"
+	  "fermata dead-letters list --code unknown_schema --json | jq -r .place\n",
+	  letters_options, 0, 0, 0, cmd_dead_letters_list },
+	{ "dead-letters show", "PLACE", "read one of them",
+	  "PLACE is PARTITION:OFFSET, as the list shows it. Says all that is known of it,\n"
+	  "whether it could be read now, and what would have to change first. What it\n"
+	  "holds is not shown, for it may be the state of a session: --value writes it,\n"
+	  "byte for byte, to a new file with mode 0600.\n",
+	  "fermata dead-letters show 3:1042\n"
+	  "fermata dead-letters show 3:1042 --value letter.avro\n",
+	  letter_options, 1, 1, COMMAND_VAULT, cmd_dead_letters_show },
+	{ "dead-letters redrive", "[PLACE...]", "send them back to where they came from",
+	  "Bytes, key and headers as they came, to the topic and partition that they\n"
+	  "came from; each once: fermata.audit knows which went. --dry-run tells what has\n"
+	  "to change first. One that is left alone is named, and the exit code is then 1.\n",
+	  "fermata dead-letters redrive --all --code unknown_schema --rate 20 --dry-run\n"
+	  "fermata dead-letters redrive 3:1042 3:1043\n",
+	  redrive_options, 0, 10000, COMMAND_VAULT, cmd_dead_letters_redrive },
 	{ "migrate", "", "bring the tables in PostgreSQL up to date",
 	  "Safe to run twice and at once. Workers wait until it was run.\n",
 	  "fermata migrate\n"

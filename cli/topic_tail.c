@@ -54,6 +54,8 @@ static enum fate add_part(struct reading *reading, const char *topic, int32_t pa
 {
 	struct partition_at *at = &reading->parts[reading->len];
 	struct part *goal = &reading->goals[reading->len];
+	int64_t since =
+		reading->tail->from_now ? reading->tail->cli->started_at - FROM_NOW_US : reading->tail->since;
 	int64_t low;
 	enum fate fate =
 		reader_range(reading->reader, topic, partition, KAFKA_PATIENCE_MS, &low, &goal->end, error);
@@ -61,11 +63,10 @@ static enum fate add_part(struct reading *reading, const char *topic, int32_t pa
 	if (fate != FATE_OK)
 		return fate;
 	*at = (struct partition_at){ topic, partition, low };
-	if (reading->tail->from_now)
-		fate = reader_offset_at_time(reading->reader, topic, partition,
-		                             reading->tail->cli->started_at - FROM_NOW_US, KAFKA_PATIENCE_MS,
-		                             &at->offset, error);
-	goal->done = low >= goal->end;
+	if (since > 0)
+		fate = reader_offset_at_time(reading->reader, topic, partition, since, KAFKA_PATIENCE_MS, &at->offset,
+		                             error);
+	goal->done = at->offset >= goal->end;
 	reading->left += goal->done ? 0 : 1;
 	reading->len++;
 	return fate;

@@ -1,6 +1,6 @@
 /*
- * topic_tail.h - reads whole topics, from the beginning or from now, to the end as of now or for ever, until
- * Ctrl-C (or SIGTERM), which is the good end of following.
+ * topic_tail.h - reads whole topics, from the beginning, from a time or from now, to the end as of now or for ever,
+ * until Ctrl-C (or SIGTERM), which is the good end of following.
  */
 #ifndef FERMATA_CLI_TOPIC_TAIL_H
 #define FERMATA_CLI_TOPIC_TAIL_H
@@ -15,7 +15,8 @@ struct topic_tail {
 	const struct cli *cli;
 	const char *const *topics;
 	size_t topics_len;
-	bool from_now; /* else from the beginning */
+	bool from_now; /* else from since on */
+	int64_t since; /* us, by the times of the records; 0: from the beginning */
 	bool follow;   /* else to the end that stands now */
 	topic_tail_each *each;
 	void *context;
