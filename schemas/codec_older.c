@@ -50,6 +50,7 @@ static const char *other_record(const struct schema_want *want)
 static enum fate unknown_schema(const struct codec *codec, enum part whole, const struct schema_want *want,
                                 const char *why, struct error *error)
 {
+	const struct catalog *catalog = codec->settings.catalog;
 	const char *wanted = class_of(whole)->name, *other = other_record(want), *colon = why[0] ? ": " : "";
 	char hex[FINGERPRINT_HEX_LEN + 1], text[WANT_TEXT_SIZE];
 
@@ -67,7 +68,7 @@ static enum fate unknown_schema(const struct codec *codec, enum part whole, cons
 		return error_set(error, FATE_REJECT, ERR_UNKNOWN_SCHEMA, "there is no %s: ids are not negative",
 		                 text);
 	return error_set(error, FATE_REJECT, ERR_UNKNOWN_SCHEMA, "%s is not known%s%s%s", text,
-	                 codec->settings.catalog->asks ? " to the registry of registry.url" : "", colon, why);
+	                 catalog && catalog->asks ? " to the registry of registry.url" : "", colon, why);
 }
 
 static enum fate missing(struct codec *codec, const struct schema_want *want, struct error *error)
