@@ -76,24 +76,6 @@ static int refuse_session(struct deciding *deciding, const char *id, struct erro
 	return refuse_settled(deciding, found.rows[found.len - 1]);
 }
 
-static int refuse_several(const char *id, const struct found *found)
-{
-	struct buffer ids;
-	char text[UUID_TEXT_LEN + 1];
-	int code;
-
-	buffer_init(&ids, (size_t)1 << 20);
-	for (size_t i = 0; i < found->len && i < 8; i++) {
-		uuid_format(&found->rows[i]->id, text);
-		buffer_printf(&ids, "%s%s (%.*s)", i > 0 ? ", " : "", text, (int)found->rows[i]->gate_id.len,
-		              (const char *)found->rows[i]->gate_id.data);
-	}
-	code = cli_no("session %s has %zu gates that wait: say which by its checkpoint_id: %.*s%s", id,
-	              found->len, (int)ids.len, (const char *)ids.data, found->len > 8 ? ", ..." : "");
-	buffer_done(&ids);
-	return code;
-}
-
 static void use_row(struct deciding *deciding, const struct checkpoint *row)
 {
 	struct approval_event *event = &deciding->event;
@@ -128,7 +110,7 @@ static int choose(struct deciding *deciding, const char *id)
 	if (found.len == 0)
 		return refuse_session(deciding, id, &error);
 	if (found.len > 1)
-		return refuse_several(id, &found);
+		return find_say_several(id, &found, "wait");
 	if (!checkpoint_is_open(found.rows[0]))
 		return refuse_settled(deciding, found.rows[0]);
 	use_row(deciding, found.rows[0]);

@@ -11,13 +11,14 @@
 #define ARENA_BYTES ((size_t)1 << 30)
 #define TEXT_BYTES  ((size_t)256 << 20)
 
-/* A state that a checkpoint came to, or a decision about it. */
+/* A state that a checkpoint came to, a decision about it, or what an operator did to it. */
 struct happening {
 	int64_t at;
 	size_t order; /* among those of one time */
 	const struct checkpoint *row;
-	const struct decision *decision; /* NULL: a state */
-	enum gate_state state;
+	const struct decision *decision; /* or NULL */
+	const struct audit_entry *audit; /* or NULL */
+	enum gate_state state;           /* where both are */
 };
 
 struct telling {
@@ -54,7 +55,19 @@ static enum fate add_state(struct telling *telling, const struct checkpoint *row
 	                       : add(telling, (struct happening){ .at = at, .row = row, .state = state }, error);
 }
 
-/* The row knows when it came, when it was decided and when it last changed; the decisions are kept whole. */
+static enum fate add_audits(struct telling *telling, const struct checkpoint *row, struct error *error)
+{
+	struct audit_entry *entries;
+	size_t len;
+	enum fate fate = store_audits(telling->store, &row->id, telling->arena, &entries, &len, error);
+
+	for (size_t i = 0; fate == FATE_OK && i < len; i++)
+		fate =
+			add(telling, (struct happening){ .at = entries[i].at, .row = row, .audit = &entries[i] }, error);
+	return fate;
+}
+
+/* The row knows when it came, when it was decided and when it last changed; decisions and deeds are kept whole. */
 static enum fate gather(struct telling *telling, const struct checkpoint *row, struct error *error)
 {
 	struct decision **decisions;
@@ -70,6 +83,8 @@ static enum fate gather(struct telling *telling, const struct checkpoint *row, s
 			error);
 	if (fate == FATE_OK && row->has_verdict)
 		fate = add_state(telling, row, GATE_DECIDED, row->decided_at, error);
+	if (fate == FATE_OK)
+		fate = add_audits(telling, row, error);
 	if (fate == FATE_OK && row->state != GATE_DECIDED && !(row->filled && row->state == GATE_PENDING))
 		fate = add_state(telling, row, row->state, row->changed_at, error);
 	return fate;
@@ -110,9 +125,12 @@ static enum fate tell_json(struct telling *telling, const struct happening *happ
 {
 	enum fate fate;
 
-	if (happening->decision == NULL)
+	if (happening->audit != NULL)
+		fate = row_json_audit(happening->audit, &telling->out, error);
+	else if (happening->decision != NULL)
+		fate = row_json_decision(happening->decision, &telling->out, error);
+	else
 		return tell_state_json(happening, error);
-	fate = row_json_decision(happening->decision, &telling->out, error);
 	if (fate == FATE_OK)
 		screen_write_json(&telling->out);
 	return fate;
@@ -171,7 +189,9 @@ static enum fate tell_all(struct telling *telling, struct error *error)
 		if (i == 0 || happening->row != telling->list[i - 1].row)
 			tell_whose(telling, happening->row);
 		buffer_append_text(&telling->out, "  ");
-		if (happening->decision != NULL)
+		if (happening->audit != NULL)
+			person_audit(&telling->out, happening->audit, telling->now);
+		else if (happening->decision != NULL)
 			person_decision(&telling->out, happening->decision, telling->now);
 		else
 			tell_state(telling, happening);

@@ -2,6 +2,7 @@
 #include "cli/cmd.h"
 #include "cli/command.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,6 +63,26 @@ static const struct option_spec pending_options[] = {
 	{ "agent", "NAME", "only of this agent" },
 	{ "session", "ID", "only of this session" },
 	{ "limit", "N", "at most so many, those that wait longest first" },
+	JSON_OPTION,
+	END,
+};
+
+/* --all first, and what it narrows; the others of the command come behind. */
+static const struct option_spec retry_options[] = {
+	{ "all", NULL, "all that are quarantined and that the following let through" },
+	{ "tenant", "NAME", "only of this tenant" },
+	{ "agent", "NAME", "only of this agent" },
+	{ "session", "ID", "only of this session" },
+	{ "limit", "N", "at most so many, the oldest first" },
+	{ "reason", "TEXT", "what was mended; kept with the deed" },
+	{ "dry-run", NULL, "only say which they are" },
+	JSON_OPTION,
+	END,
+};
+
+static const struct option_spec drop_options[] = {
+	{ "reason", "TEXT", "why; kept with it, and told in its gate event" },
+	{ "yes", NULL, "do not ask whether it is to be" },
 	JSON_OPTION,
 	END,
 };
@@ -277,6 +298,35 @@ const struct command commands[] = {
 	  "fermata schema resolve --writer v1.avsc --reader v2.avsc < datum.avro\n"
 	  "fermata schema resolve --batch < triples.jsonl\n",
 	  resolve_options, 0, 0, 0, cmd_schema_resolve },
+	{ "quarantine list", "", "list what could not be opened or validated",
+	  "A checkpoint that was decided and cannot be published (its key is unknown, its\n"
+	  "row was tampered with, its state does not fit the schema, its resume is too\n"
+	  "large) waits QUARANTINED with its decision and the reason; others go on.\n",
+	  "fermata quarantine list\n"
+	  "fermata quarantine list --agent planner --json | jq -r .reason\n",
+	  pending_options, 0, 0, 0, cmd_quarantine_list },
+	{ "quarantine show", "ID", "tell why it is quarantined, and what to do",
+	  "ID is a checkpoint_id, or a session_id for all of its gates that are\n"
+	  "quarantined. The reason, the decisions, and what operators did.\n",
+	  "fermata quarantine show SESSION-808\n", json_only, 1, 1, 0, cmd_quarantine_show },
+	{ "quarantine retry", "[ID...]", "try it again, once what was wrong is mended",
+	  "With a verdict it becomes DECIDED, and a worker publishes its resume, once;\n"
+	  "without one it waits for a decision again. What is still broken comes back,\n"
+	  "with its reason. Where the verdict is no approval and routes.*.on_reject is\n"
+	  "drop, it is settled without a resume; the configuration is to be the workers'.\n"
+	  "ID is a checkpoint_id or, where exactly one gate of it is quarantined, a\n"
+	  "session_id. Exit 1 when one of them was not quarantined.\n",
+	  "fermata quarantine retry SESSION-808 --reason \"key put back\"\n"
+	  "fermata quarantine retry --all --agent planner --dry-run\n",
+	  retry_options, 0, SIZE_MAX, 0, cmd_quarantine_retry },
+	{ "quarantine drop", "ID", "give it up: nothing of it is published",
+	  "It is settled (RESUMED, with the reason) and kept from the resumes topic; its\n"
+	  "decision stays as it is, later ones are refused. Who dropped it and why is\n"
+	  "recorded (`fermata history`). Asks first. It stands in the database only: what\n"
+	  "is rebuilt from the topics does not know of it.\n",
+	  "fermata quarantine drop SESSION-808 --reason \"done by hand\"\n"
+	  "fermata quarantine drop SESSION-808 --reason \"done by hand\" --yes\n",
+	  drop_options, 1, 1, 0, cmd_quarantine_drop },
 	{ "config check", "", "print the effective configuration, secrets masked",
 	  "Every key with its value and where that came from: the command line, the\n"
 	  "environment, the file and line, or the default.\n",

@@ -96,13 +96,10 @@ static enum fate find_by(struct store *store, const struct checkpoint_filter *fi
 	return fate;
 }
 
-enum fate find_checkpoints(struct store *store, const char *id, bool open_only, struct arena *arena,
-                           struct found *ret_found, struct error *error)
+static enum fate find(struct store *store, const char *id, const struct checkpoint_filter *by_session,
+                      struct arena *arena, struct found *ret_found, struct error *error)
 {
 	struct uuid uuid;
-	struct checkpoint_filter by_session = { .session_id = view_of(id),
-		                                    .open_only = open_only,
-		                                    .limit = FIND_MAX };
 	enum fate fate = FATE_OK;
 
 	*ret_found = (struct found){ .rows = arena_array(arena, FIND_MAX, sizeof(struct checkpoint *)) };
@@ -114,8 +111,28 @@ enum fate find_checkpoints(struct store *store, const char *id, bool open_only, 
 		ret_found->by_checkpoint = ret_found->len > 0;
 	}
 	if (fate == FATE_OK && ret_found->len == 0)
-		fate = find_by(store, &by_session, arena, ret_found, error);
+		fate = find_by(store, by_session, arena, ret_found, error);
 	return fate;
+}
+
+enum fate find_checkpoints(struct store *store, const char *id, bool open_only, struct arena *arena,
+                           struct found *ret_found, struct error *error)
+{
+	struct checkpoint_filter by_session = { .session_id = view_of(id),
+		                                    .open_only = open_only,
+		                                    .limit = FIND_MAX };
+
+	return find(store, id, &by_session, arena, ret_found, error);
+}
+
+enum fate find_in_state(struct store *store, const char *id, enum gate_state state, struct arena *arena,
+                        struct found *ret_found, struct error *error)
+{
+	struct checkpoint_filter by_session = {
+		.session_id = view_of(id), .has_state = true, .state = state, .limit = FIND_MAX
+	};
+
+	return find(store, id, &by_session, arena, ret_found, error);
 }
 
 int find_say_unknown(const char *id)
@@ -125,4 +142,40 @@ int find_say_unknown(const char *id)
 	if (uuid_parse(view_of(id), &uuid))
 		return cli_no("checkpoint %s was never saved: nothing is stored under that id", id);
 	return cli_no("session %s was never saved: nothing is stored under that name", id);
+}
+
+#define SEVERAL_SAID 8
+
+int find_say_several(const char *id, const struct found *found, const char *what)
+{
+	struct buffer ids;
+	char text[UUID_TEXT_LEN + 1];
+	int code;
+
+	buffer_init(&ids, (size_t)1 << 20);
+	for (size_t i = 0; i < found->len && i < SEVERAL_SAID; i++) {
+		uuid_format(&found->rows[i]->id, text);
+		buffer_printf(&ids, "%s%s (%.*s)", i > 0 ? ", " : "", text, (int)found->rows[i]->gate_id.len,
+		              (const char *)found->rows[i]->gate_id.data);
+	}
+	code = cli_no("session %s has %zu gates that %s: say which by its checkpoint_id: %.*s%s", id, found->len,
+	              what, (int)ids.len, (const char *)ids.data, found->len > SEVERAL_SAID ? ", ..." : "");
+	buffer_done(&ids);
+	return code;
+}
+
+int find_say_not_quarantined(struct store *store, const char *id, struct arena *arena)
+{
+	struct error error = { .fate = FATE_OK };
+	char text[UUID_TEXT_LEN + 1];
+	struct found found;
+
+	if (find_checkpoints(store, id, false, arena, &found, &error) != FATE_OK)
+		return cli_fail(&error);
+	if (found.len == 0)
+		return find_say_unknown(id);
+	if (!found.by_checkpoint)
+		return cli_no("session %s has no gate that is quarantined", id);
+	uuid_format(&found.rows[0]->id, text);
+	return cli_no("checkpoint %s is not quarantined: it is %s", text, gate_state_name(found.rows[0]->state));
 }

@@ -19,8 +19,18 @@ struct found {
 FM_MUSTCHECK enum fate find_checkpoints(struct store *store, const char *id, bool open_only,
                                         struct arena *arena, struct found *ret_found, struct error *error);
 
+/* The same; of a session only the gates in that state, which may be any number. */
+FM_MUSTCHECK enum fate find_in_state(struct store *store, const char *id, enum gate_state state,
+                                     struct arena *arena, struct found *ret_found, struct error *error);
+
 /* Says on stderr that nothing is stored under the ID; returns the exit code. */
 int find_say_unknown(const char *id);
+
+/* The same where it is a session and several of its gates could be meant. what: "wait", "are quarantined". */
+int find_say_several(const char *id, const struct found *found, const char *what);
+
+/* The same where nothing that is QUARANTINED was found: what there is instead. */
+int find_say_not_quarantined(struct store *store, const char *id, struct arena *arena);
 
 /* A copy of the row that lives as long as the arena; NULL when there is no memory. */
 struct checkpoint *checkpoint_copy(const struct checkpoint *checkpoint, struct arena *arena);

@@ -232,6 +232,29 @@ void person_decision(struct buffer *out, const struct decision *decision, int64_
 	}
 }
 
+/* ---- what an operator did ---- */
+
+void person_audit(struct buffer *out, const struct audit_entry *entry, int64_t now)
+{
+	char when[96];
+
+	buffer_printf(out, "%s  %s", format_when(entry->at, now, when, sizeof(when)), colour_on(COLOUR_BOLD));
+	put_clean(out, entry->what);
+	buffer_printf(out, "%s  by ", colour_off(COLOUR_BOLD));
+	put_clean(out, entry->who);
+	buffer_append_byte(out, '\n');
+	if (entry->reason.len > 0) {
+		buffer_append_text(out, "    says: ");
+		put_clean_lines(out, entry->reason, 10);
+		buffer_append_byte(out, '\n');
+	}
+	if (entry->details.len > 0) {
+		buffer_append_text(out, "    then: ");
+		put_clean_lines(out, entry->details, 10);
+		buffer_append_byte(out, '\n');
+	}
+}
+
 /* ---- what was sealed ---- */
 
 static void put_step(struct buffer *out, const struct step *step)

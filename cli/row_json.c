@@ -133,6 +133,37 @@ enum fate row_json_decisions(struct decision *const *decisions, size_t len, stru
 	                          : FATE_OK;
 }
 
+enum fate row_json_audit(const struct audit_entry *entry, struct buffer *out, struct error *error)
+{
+	struct json_line *line = json_line_new();
+
+	if (entry->has_checkpoint)
+		put_id(line, "checkpoint_id", &entry->checkpoint_id);
+	json_line_text(line, "what", entry->what);
+	json_line_text(line, "who", entry->who);
+	json_line_text(line, "reason", entry->reason);
+	json_line_text(line, "details", entry->details);
+	json_line_time(line, "at", entry->at);
+	return json_line_end(line, out, error);
+}
+
+enum fate row_json_audits(const struct audit_entry *entries, size_t len, struct buffer *out,
+                          struct error *error)
+{
+	enum fate fate = FATE_OK;
+
+	buffer_append_byte(out, '[');
+	for (size_t i = 0; fate == FATE_OK && i < len; i++) {
+		if (i > 0)
+			buffer_append_byte(out, ',');
+		fate = row_json_audit(&entries[i], out, error);
+	}
+	buffer_append_byte(out, ']');
+	if (fate == FATE_OK && buffer_failed(out))
+		fate = error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for a line of JSON");
+	return fate;
+}
+
 enum fate json_line_write(struct json_line *line, struct error *error)
 {
 	struct buffer out;

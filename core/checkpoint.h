@@ -11,6 +11,9 @@
 #define WRAPPED_KEY_LEN 72 /* nonce 24, key 32, tag 16 */
 #define COMMIT_LEN      32
 
+/* checkpoint->reason of what is PENDING and held */
+#define CHECKPOINT_HELD_REASON "expired, and held: it waits for a decision without an end"
+
 /* A sealed thing but for its body: what is needed besides the key to open it (security.md, format 1). */
 struct sealed {
 	uint8_t format;      /* 1 */

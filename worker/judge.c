@@ -260,7 +260,7 @@ static enum fate count(struct bench *bench, struct touched *touched, struct deci
 	} else if (decision->kind == DECISION_EXPIRE) {
 		row->held = true;
 		if (row->state == GATE_PENDING)
-			row->reason = view_of("expired, and held: it waits for a decision without an end");
+			row->reason = view_of(CHECKPOINT_HELD_REASON);
 		touched->write.expiry_set = false;
 		touched->write.expiry_clear = true;
 	}

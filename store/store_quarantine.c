@@ -1,0 +1,175 @@
+#include "store/store_quarantine.h"
+
+#include "store/store_audit.h"
+#include "store/store_record.h"
+
+/* ---- what becomes of the row ---- */
+
+/* The reason that a row has where nothing is wrong with it: what who decided it gave. */
+static struct view reason_of_decision(const struct batch_loaded *loaded)
+{
+	for (size_t i = loaded->decisions_len; i > 0; i--)
+		if (loaded->decisions[i - 1]->outcome == OUTCOME_COUNTED)
+			return loaded->decisions[i - 1]->stated_reason;
+	return VIEW_NULL;
+}
+
+static enum fate impossible(const struct checkpoint *row, struct error *error)
+{
+	char id[UUID_TEXT_LEN + 1];
+
+	uuid_format(&row->id, id);
+	return error_set(error, FATE_FATAL, ERR_BUG,
+	                 "checkpoint %s is %s, where that cannot happen: its row was changed by hand", id,
+	                 gate_state_name(row->state));
+}
+
+static enum fate retry(struct checkpoint_write *write, struct checkpoint *row,
+                       const struct batch_loaded *loaded, bool settles, struct error *error)
+{
+	if (checkpoint_apply(row, EVENT_RETRY) != TRANSITION_CHANGED)
+		return impossible(row, error);
+	if (row->has_verdict) {
+		row->reason = reason_of_decision(loaded);
+		write->expiry_clear = true;
+		if (settles && checkpoint_apply(row, EVENT_SETTLE) != TRANSITION_CHANGED)
+			return impossible(row, error);
+		write->outbox = !settles;
+	} else {
+		row->reason = row->held ? view_of(CHECKPOINT_HELD_REASON) : VIEW_NULL;
+		write->expiry_set = !row->held;
+	}
+	return FATE_OK;
+}
+
+static enum fate drop(struct checkpoint_write *write, struct checkpoint *row,
+                      const struct operator_deed *deed, struct arena *arena, struct error *error)
+{
+	bool why = deed->reason.len > 0;
+	char *reason = arena_printf(arena, "dropped out of quarantine by %.*s%s%.*s", (int)deed->who.len,
+	                            (const char *)deed->who.data, why ? ": " : "",
+	                            why ? (int)deed->reason.len : 0, why ? (const char *)deed->reason.data : "");
+
+	if (reason == NULL)
+		return list_no_memory(error);
+	if (checkpoint_apply(row, EVENT_RESOLVE) != TRANSITION_CHANGED)
+		return impossible(row, error);
+	row->reason = view_of(reason);
+	write->expiry_clear = true;
+	return FATE_OK;
+}
+
+/* ---- the transaction around it ---- */
+
+static enum fate lock(struct store *store, const struct operator_deed *deed, struct arena *arena,
+                      struct batch_loaded *ret_loaded, struct error *error)
+{
+	struct batch_request request = {
+		.cluster_id = "", /* no position is moved */
+		.checkpoints = &deed->checkpoint_id,
+		.checkpoints_len = 1,
+	};
+
+	return store_batch_begin(store, &request, arena, ret_loaded, error);
+}
+
+static enum fate record(struct store *store, const struct operator_deed *deed, const char *what,
+                        const struct checkpoint *row, struct view was, struct arena *arena,
+                        struct error *error)
+{
+	char *details =
+		arena_printf(arena, "%s%s%s; it was quarantined: %.*s", gate_state_name(row->state),
+	                 row->has_verdict ? ", " : "", row->has_verdict ? verdict_name(row->verdict) : "",
+	                 (int)was.len, was.len > 0 ? (const char *)was.data : "");
+
+	if (details == NULL)
+		return list_no_memory(error);
+	store_audit_add(store, &(struct audit_entry){ .at = deed->now,
+	                                              .who = deed->who,
+	                                              .what = view_of(what),
+	                                              .has_checkpoint = true,
+	                                              .checkpoint_id = deed->checkpoint_id,
+	                                              .reason = deed->reason,
+	                                              .details = view_of(details) });
+	return FATE_OK;
+}
+
+static enum fate write_and_commit(struct store *store, const struct operator_deed *deed,
+                                  struct checkpoint_write *write, struct checkpoint *row, struct error *error)
+{
+	row->version = checkpoint_next_version(row, deed->now);
+	row->changed_at = deed->now;
+	write->checkpoint = row;
+	write->gate_event = true;
+	struct batch_write batch = { .checkpoints = write, .checkpoints_len = 1, .notify = true };
+	enum fate fate = store_batch_write(store, &batch, error);
+
+	return fate == FATE_OK ? store_commit(store, error) : fate;
+}
+
+/* Which of the two, and what only one of them wants to know. */
+struct way_out {
+	const char *what;
+	settles_without_resume *settles; /* NULL: drop */
+	void *context;
+};
+
+static enum fate lead_out(struct store *store, const struct operator_deed *deed, const struct way_out *way,
+                          struct arena *arena, struct deed_result *ret_result, struct error *error)
+{
+	struct batch_loaded loaded;
+	struct checkpoint_write write = { 0 };
+	enum fate fate = lock(store, deed, arena, &loaded, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	struct checkpoint *row = loaded.checkpoints_len > 0 ? loaded.checkpoints[0] : NULL;
+	ret_result->checkpoint = row;
+	if (row == NULL || row->state != GATE_QUARANTINED) {
+		store_rollback(store);
+		return FATE_OK;
+	}
+	struct view was = row->reason;
+	if (way->settles == NULL)
+		fate = drop(&write, row, deed, arena, error);
+	else
+		fate = retry(&write, row, &loaded,
+		             row->has_verdict && row->verdict != VERDICT_APPROVED &&
+		                 way->settles(way->context, row->tenant, row->agent),
+		             error);
+	if (fate == FATE_OK)
+		fate = record(store, deed, way->what, row, was, arena, error);
+	if (fate == FATE_OK)
+		fate = write_and_commit(store, deed, &write, row, error);
+	ret_result->done = fate == FATE_OK;
+	return fate;
+}
+
+static enum fate lead_out_or_roll_back(struct store *store, const struct operator_deed *deed,
+                                       const struct way_out *way, struct arena *arena,
+                                       struct deed_result *ret_result, struct error *error)
+{
+	*ret_result = (struct deed_result){ 0 };
+	enum fate fate = lead_out(store, deed, way, arena, ret_result, error);
+
+	if (fate != FATE_OK)
+		store_rollback(store);
+	return fate;
+}
+
+enum fate store_quarantine_retry(struct store *store, const struct operator_deed *deed,
+                                 settles_without_resume *settles, void *context, struct arena *arena,
+                                 struct deed_result *ret_result, struct error *error)
+{
+	struct way_out way = { AUDIT_QUARANTINE_RETRY, settles, context };
+
+	return lead_out_or_roll_back(store, deed, &way, arena, ret_result, error);
+}
+
+enum fate store_quarantine_drop(struct store *store, const struct operator_deed *deed, struct arena *arena,
+                                struct deed_result *ret_result, struct error *error)
+{
+	struct way_out way = { .what = AUDIT_QUARANTINE_DROP };
+
+	return lead_out_or_roll_back(store, deed, &way, arena, ret_result, error);
+}
