@@ -146,6 +146,13 @@ static const struct option_spec demo_options[] = {
 	END,
 };
 
+static const struct option_spec rebuild_options[] = {
+	{ "dry-run", NULL, "read all of it and say what would come back; write nothing" },
+	{ "resumes-topic", "TOPIC", "resumes went there under an earlier configuration; may be repeated" },
+	JSON_OPTION,
+	END,
+};
+
 static const struct option_spec dev_options[] = {
 	{ "kafka-libs", "DIR", "the jars of Apache Kafka to run" },
 	{ "mock", NULL, "the mock cluster of librdkafka" },
@@ -256,6 +263,18 @@ const struct command commands[] = {
 	  "fermata migrate\n"
 	  "fermata -X postgres.dsn=postgresql://owner@db/fermata migrate\n",
 	  json_only, 0, 0, 0, cmd_migrate },
+	{ "rebuild", "", "bring a lost database back from the topics",
+	  "For a new database, migrated, while no worker runs. Reads the resumes first (what\n"
+	  "was published is published), then suspends and approvals up to where they end\n"
+	  "now; publishes nothing. What was decided and may have been published is\n"
+	  "IN_DOUBT afterwards: `fermata in-doubt` settles it. Interrupted, it goes on where\n"
+	  "it stopped when it is started again. A worker does the same by itself; this is\n"
+	  "faster, shows how far it is and says what it found. --dry-run counts what the\n"
+	  "topics hold and judges nothing; it needs no database.\n",
+	  "fermata rebuild --dry-run\n"
+	  "fermata migrate && fermata rebuild && fermata worker\n"
+	  "fermata rebuild --resumes-topic fermata.resumes.old\n",
+	  rebuild_options, 0, 0, COMMAND_VAULT | COMMAND_SIGNALS, cmd_rebuild },
 	{ "topics create", "", "create the topics with the right settings",
 	  "Suspends, approvals, resumes (those of routes too), gates and dead letters,\n"
 	  "with topics.partitions, .replication and .retention. A topic that exists\n"

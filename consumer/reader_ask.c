@@ -3,6 +3,7 @@
 #include "core/clock.h"
 #include "core/kafka_glue.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,27 @@ enum fate reader_cluster_id(struct reader *reader, int timeout_ms, char *ret_id,
 	if (len >= cap)
 		return error_set(error, FATE_FATAL, ERR_BUG, "the id of the Kafka cluster has %zu bytes", len);
 	return FATE_OK;
+}
+
+enum fate reader_members(struct reader *reader, const char *group, int timeout_ms, size_t *ret_count,
+                         char *ret_one, size_t cap, struct error *error)
+{
+	const struct rd_kafka_group_list *list = NULL;
+	rd_kafka_resp_err_t err = rd_kafka_list_groups(reader->rk, group, &list, timeout_ms);
+
+	*ret_count = 0;
+	ret_one[0] = '\0';
+	for (int i = 0; !err && i < list->group_cnt; i++) {
+		const struct rd_kafka_group_info *found = &list->groups[i];
+
+		if (found->member_cnt > 0)
+			snprintf(ret_one, cap, "%.60s at %.60s", found->members[0].client_id,
+			         found->members[0].client_host);
+		*ret_count += (size_t)found->member_cnt;
+	}
+	if (list)
+		rd_kafka_group_list_destroy(list);
+	return err ? asking_failed(error, err, "the members of group", group) : FATE_OK;
 }
 
 /* Kafka's timestamps are milliseconds: the first one that is not below `since`. */

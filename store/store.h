@@ -214,6 +214,18 @@ FM_MUSTCHECK enum fate store_ledger_advance(struct store *store, const struct sh
                                             const uint8_t routes_digest[32], const struct ledger_found *found,
                                             size_t len, size_t *ret_new, struct error *error);
 
+/* The same rows without a ledger that moves: for who reads a part of it again. Beside a running relay it is as safe as
+ * R2 itself. */
+FM_MUSTCHECK enum fate store_ledger_mark(struct store *store, const struct ledger_found *found, size_t len,
+                                         size_t *ret_new, struct error *error);
+
+/* What R3 does to rows whose publication cannot be known, many at once: those of the shard that were decided before
+ * `before` become IN_DOUBT with the reason and leave the outbox, at most `limit` of them; a write with the
+ * compare-and-set of mine, committed. *ret_count below limit: there are no more. ERR_STALE as above. */
+FM_MUSTCHECK enum fate store_ledger_doubt(struct store *store, const struct shard *shard, int64_t mine,
+                                          int64_t before, const char *reason, int64_t now, size_t limit,
+                                          size_t *ret_count, struct error *error);
+
 struct outbox_row {
 	int64_t seq;
 	struct checkpoint *checkpoint; /* with sealed.body */

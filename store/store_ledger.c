@@ -140,6 +140,36 @@ static const struct statement set_aside = {
 	") SELECT count(*) FROM changed",
 };
 
+/* ---- in doubt ---- */
+
+/* What it waited for is there only when its suspend is, too: an early decision decides nothing before. */
+static const struct statement put_in_doubt = {
+	"putting in doubt",
+	"WITH doubted AS MATERIALIZED ("
+	"SELECT c.checkpoint_id FROM fermata.outbox o"
+	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[o.checkpoint_id])"
+	" WHERE o.topic = $1::text AND o.partition = $2::integer AND c.state = 'DECIDED'"
+	" AND greatest(c.decided_at, c.appended_at) < $3::bigint"
+	" ORDER BY c.checkpoint_id LIMIT $6::integer FOR UPDATE OF c"
+	"), changed AS ("
+	"UPDATE fermata.checkpoint c SET state = 'IN_DOUBT', reason = $4::text,"
+	" version = greatest(c.version + 1, $5::bigint), changed_at = $5::bigint FROM doubted d"
+	" WHERE c.checkpoint_id = ANY (ARRAY[d.checkpoint_id])"
+	" RETURNING c.checkpoint_id, c.resumes_topic, c.resumes_partition, c.version"
+	"), told AS ("
+	"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
+	" SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM changed ORDER BY checkpoint_id"
+	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)"
+	") SELECT count(*) FROM changed",
+};
+
+static const struct statement delete_doubted = {
+	"taking out of the outbox what is in doubt",
+	"DELETE FROM fermata.outbox o USING fermata.checkpoint c WHERE o.topic = $1::text"
+	" AND o.partition = $2::integer AND c.checkpoint_id = ANY (ARRAY[o.checkpoint_id])"
+	" AND c.state = 'IN_DOUBT'",
+};
+
 /* ---- what comes back ---- */
 
 static enum fate ledger_rows(void *context, const PGresult *rows, struct error *error)
@@ -326,6 +356,65 @@ enum fate store_ledger_advance(struct store *store, const struct shard *shard, i
 	}
 	free(rows);
 	*ret_new = fate == FATE_OK ? (size_t)made : 0;
+	return fate;
+}
+
+enum fate store_ledger_mark(struct store *store, const struct ledger_found *found, size_t len,
+                            size_t *ret_new, struct error *error)
+{
+	int64_t made = 0;
+	const struct ledger_found **rows = calloc(len + 1, sizeof(*rows));
+
+	*ret_new = 0;
+	if (rows == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, reading the ledger: no memory");
+	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
+	if (fate == FATE_OK) {
+		send_found(store, rows, sort_found(found, len, rows), &made);
+		fate = transaction_finish(store, error);
+	}
+	free(rows);
+	if (fate == FATE_OK)
+		*ret_new = (size_t)made;
+	return fate;
+}
+
+/* ---- in doubt ---- */
+
+static void send_doubt(struct store *store, const struct shard *shard, int64_t before, const char *reason,
+                       int64_t now, size_t limit, int64_t *ret_count)
+{
+	struct params *params = store_params(store);
+
+	param_name(params, shard->topic);
+	param_int4(params, shard->partition);
+	param_int8(params, before);
+	param_name(params, reason);
+	param_int8(params, now);
+	param_int4(params, (int32_t)(limit < INT32_MAX ? limit : INT32_MAX));
+	store_send(store, &put_in_doubt, params, &(struct answer){ .rows = row_number, .context = ret_count });
+	params = store_params(store);
+	param_name(params, shard->topic);
+	param_int4(params, shard->partition);
+	store_send(store, &delete_doubted, params, NULL);
+}
+
+enum fate store_ledger_doubt(struct store *store, const struct shard *shard, int64_t mine, int64_t before,
+                             const char *reason, int64_t now, size_t limit, size_t *ret_count,
+                             struct error *error)
+{
+	int64_t moved = 0;
+	int64_t count = 0;
+	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
+
+	*ret_count = 0;
+	if (fate != FATE_OK)
+		return fate;
+	send_doubt(store, shard, before, reason, now, limit, &count);
+	send_move(store, shard, mine, mine, &moved);
+	fate = commit_if_moved(store, &moved, FAILPOINT_RELAY_ASIDE_OPEN, error);
+	if (fate == FATE_OK)
+		*ret_count = (size_t)count;
 	return fate;
 }
 

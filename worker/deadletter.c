@@ -199,7 +199,7 @@ enum fate deadletter_send(struct producer *producer, const char *topic, struct i
 {
 	size_t dead = 0;
 	for (size_t i = 0; i < len; i++)
-		dead += items[i]->dead;
+		dead += items[i]->dead && !items[i]->lettered;
 	if (dead == 0)
 		return FATE_OK;
 	struct letter *letters = arena_array(arena, dead, sizeof(*letters));
@@ -207,7 +207,7 @@ enum fate deadletter_send(struct producer *producer, const char *topic, struct i
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for %zu dead letters", dead);
 	dead = 0;
 	for (size_t i = 0; i < len; i++)
-		if (items[i]->dead)
+		if (items[i]->dead && !items[i]->lettered)
 			letters[dead++].item = items[i];
 	enum fate fate = send_letters(producer, topic, letters, dead, error);
 	return fate == FATE_OK ? FATE_OK : error_wrap(error, "sending dead letters to %s", topic);

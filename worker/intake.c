@@ -47,6 +47,8 @@ static enum fate open_memory(struct intake *intake, struct error *error)
 	size_t record = (size_t)config_number(config, PARAM_LIMITS_RECORD_BYTES);
 	intake->bytes_cap = (size_t)config_number(config, PARAM_WORKER_BATCH_BYTES);
 	intake->items_cap = (size_t)config_number(config, PARAM_WORKER_BATCH_RECORDS);
+	if (intake->options.batch_records > intake->items_cap)
+		intake->items_cap = intake->options.batch_records;
 	intake->items = calloc(intake->items_cap, sizeof(*intake->items));
 	intake->order = calloc(intake->items_cap, sizeof(*intake->order));
 	intake->arena = arena_new(2 * (intake->bytes_cap + record) + 16 * MIB);
@@ -67,9 +69,10 @@ static enum fate open_reader(struct intake *intake, struct error *error)
 {
 	const struct config *config = intake->worker->config;
 	const char *topics[] = { intake->suspends_topic, intake->approvals_topic };
+	bool given = intake->options.parts != NULL;
 	struct reader_settings settings = {
 		.client_id = "fermata-intake",
-		.group = config_text(config, PARAM_WORKER_GROUP),
+		.group = given ? NULL : config_text(config, PARAM_WORKER_GROUP),
 		.topics = topics,
 		.topics_len = 2,
 		.prefetch_bytes = 2 * intake->bytes_cap,
@@ -93,10 +96,12 @@ static enum fate open_letters(struct intake *intake, struct error *error)
 	return producer_open(&intake->letters, &settings, error);
 }
 
-static enum fate intake_open(struct intake *intake, struct worker *worker, struct error *error)
+enum fate intake_open_desk(struct intake *intake, struct worker *worker, const struct intake_options *options,
+                           struct error *error)
 {
 	*intake = (struct intake){
 		.worker = worker,
+		.options = *options,
 		.suspends_topic = config_text(worker->config, PARAM_TOPICS_SUSPENDS),
 		.approvals_topic = config_text(worker->config, PARAM_TOPICS_APPROVALS),
 	};
@@ -105,13 +110,21 @@ static enum fate intake_open(struct intake *intake, struct worker *worker, struc
 	if (fate != FATE_OK)
 		return fate;
 	set_judge(intake);
-	fate = worker_open_store(worker, "intake", &intake->store, error);
+	return worker_open_store(worker, "intake", &intake->store, error);
+}
+
+static enum fate intake_open(struct intake *intake, struct worker *worker,
+                             const struct intake_options *options, struct error *error)
+{
+	enum fate fate = intake_open_desk(intake, worker, options, error);
 	if (fate == FATE_OK)
 		fate = open_reader(intake, error);
+	if (fate == FATE_OK && options->parts != NULL)
+		fate = intake_given(intake, options->parts, options->parts_len, error);
 	return fate == FATE_OK ? open_letters(intake, error) : fate;
 }
 
-static void intake_close(struct intake *intake)
+void intake_close(struct intake *intake)
 {
 	intake_drop_batch(intake);
 	reader_close(intake->reader, CLOSE_MS);
@@ -287,12 +300,11 @@ static void recover(struct intake *intake, const struct error *error)
 	intake_restart_in(intake, wait);
 }
 
-void *intake_thread(void *argument)
+void intake_run(struct worker *worker, const struct intake_options *options)
 {
-	struct worker *worker = argument;
 	struct intake intake;
 	struct error error = { 0 };
-	enum fate fate = intake_open(&intake, worker, &error);
+	enum fate fate = intake_open(&intake, worker, options, &error);
 	while (fate == FATE_OK && !worker_stopping(worker)) {
 		fate = tick(&intake, &error);
 		if (fate == FATE_OK)
@@ -307,5 +319,10 @@ void *intake_thread(void *argument)
 	else if (intake.items_len > 0 && intake_run_batch(&intake, &error) != FATE_OK)
 		log_error(LOG_LEVEL_WARN, "intake", &error);
 	intake_close(&intake);
+}
+
+void *intake_thread(void *worker)
+{
+	intake_run(worker, &(struct intake_options){ 0 });
 	return NULL;
 }

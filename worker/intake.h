@@ -24,8 +24,19 @@ struct part {
 	struct position last; /* what is remembered; only the fields last_... and has_last */
 };
 
+struct letters_known;
+
+/* What `fermata rebuild` asks for. All zeros: what a worker does. */
+struct intake_options {
+	const struct partition_at *parts; /* these, and no group; NULL: those that the group gives */
+	size_t parts_len;
+	size_t batch_records;          /* at least so many fit into a batch */
+	struct letters_known *letters; /* dead letters that are there already and are not sent again, or NULL */
+};
+
 struct intake {
 	struct worker *worker;
+	struct intake_options options;
 	const char *suspends_topic;
 	const char *approvals_topic;
 	struct reader *reader;
@@ -65,9 +76,22 @@ struct intake {
 	bool moved; /* some part's received is ahead of its durable */
 };
 
+/* ---- intake.c: the thread ---- */
+
+/* Runs until the worker stops. */
+void intake_run(struct worker *worker, const struct intake_options *options);
+/* What it takes to understand and to judge, without anything to read from or to send letters with. Close it
+ * whatever is returned. */
+FM_MUSTCHECK enum fate intake_open_desk(struct intake *intake, struct worker *worker,
+                                        const struct intake_options *options, struct error *error);
+void intake_close(struct intake *intake);
+
 /* ---- intake_parts.c: assignment and positions ---- */
 
-/* The group's assignment is new: nothing is fetched until a restart. */
+/* These partitions are ours from now on: nothing is fetched until a restart. */
+FM_MUSTCHECK enum fate intake_given(struct intake *intake, const struct partition_at *given, size_t len,
+                                    struct error *error);
+/* The same with what the group gives. */
 FM_MUSTCHECK enum fate intake_assigned(struct intake *intake, struct error *error);
 void intake_revoked(struct intake *intake);
 /* Drops the batch and stops fetching; a restart follows after wait_ms. */

@@ -1,5 +1,6 @@
 #include "worker/deadletter.h"
 #include "worker/intake.h"
+#include "worker/letters_known.h"
 
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -164,6 +165,7 @@ static void note_tally(const struct attempt *attempt)
 	for (size_t i = 0; i < attempt->len; i++)
 		if (attempt->items[i]->dead) {
 			const struct item *item = attempt->items[i];
+			letters_known_note(attempt->intake->options.letters, item);
 			metrics_add(METRIC_DEAD_LETTERS, 1);
 			log_warn("intake", "dead letter: %s [%d] offset %lld: %s: %s", item->record.at.topic,
 			         (int)item->record.at.partition, (long long)item->record.at.offset,
@@ -178,6 +180,7 @@ static enum fate send_letters(struct attempt *attempt, struct error *error)
 	const char *topic = config_text(intake->worker->config, PARAM_TOPICS_DEAD_LETTERS);
 	if (intake->letters == NULL)
 		return error_set(error, FATE_RETRY, ERR_SERVICE, "the producer of dead letters is not open");
+	letters_known_mark(intake->options.letters, attempt->items, attempt->len);
 	enum fate fate = failpoint(FAILPOINT_INTAKE_BEFORE_LETTERS, error);
 	if (fate != FATE_OK)
 		return fate;

@@ -21,10 +21,9 @@ struct part *intake_part(struct intake *intake, const char *topic, int32_t parti
 
 /* ---- the assignment ---- */
 
-enum fate intake_assigned(struct intake *intake, struct error *error)
+enum fate intake_given(struct intake *intake, const struct partition_at *given, size_t len,
+                       struct error *error)
 {
-	size_t len;
-	const struct partition_at *given = reader_assignment(intake->reader, &len);
 	struct part *parts = calloc(len + 1, sizeof(*parts));
 	if (parts == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for an assignment");
@@ -42,10 +41,20 @@ enum fate intake_assigned(struct intake *intake, struct error *error)
 			.received = POSITION_NEW,
 		};
 	}
+	intake_restart_in(intake, 0);
+	return FATE_OK;
+}
+
+enum fate intake_assigned(struct intake *intake, struct error *error)
+{
+	size_t len;
+	const struct partition_at *given = reader_assignment(intake->reader, &len);
+	enum fate fate = intake_given(intake, given, len, error);
+	if (fate != FATE_OK)
+		return fate;
 	log_info("intake", "the group gave this worker %zu partitions", len);
 	if (len == 0) /* more workers than partitions: there is nothing to wait for */
 		atomic_store(&intake->worker->caught_up, true);
-	intake_restart_in(intake, 0);
 	return FATE_OK;
 }
 

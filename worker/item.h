@@ -15,6 +15,7 @@ struct item {
 	bool dead;    /* it leaves as a dead letter, and why says the reason */
 	bool
 		judged_dead; /* dead by the judge (conflict, unclaimed_full): asked anew when the batch is tried again */
+	bool lettered; /* dead, and its letter is there already: none is sent */
 	struct error why;
 	struct checkpoint *fresh; /* a suspend: the row as the event alone would make it, state PENDING, sealed */
 	struct decision *decision; /* an approval: the row as it would be, outcome not set */

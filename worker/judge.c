@@ -239,6 +239,18 @@ static enum fate decide(struct bench *bench, struct touched *touched, const stru
 	return FATE_OK;
 }
 
+/* A resume names those who decided, in the order of judging; when, and with what words, their records know. */
+static void note_as_decided(struct checkpoint *row, const struct decision *decision)
+{
+	if (decision->kind == DECISION_EXPIRE && row->on_expiry == ON_EXPIRY_HOLD)
+		row->held = true;
+	size_t len = row->ledger_decisions_len;
+	if (len == 0 || uuid_compare(&decision->id, &row->ledger_decisions[len - 1]) != 0)
+		return;
+	row->decided_at = decision->at.appended_at;
+	row->reason = decision->stated_reason;
+}
+
 /* The decision counts: what follows from it for the checkpoint. */
 static enum fate count(struct bench *bench, struct touched *touched, struct decision *decision)
 {
@@ -250,6 +262,7 @@ static enum fate count(struct bench *bench, struct touched *touched, struct deci
 	if (decision->kind == DECISION_APPROVE)
 		row->approvals++;
 	if (row->from_ledger) { /* its verdict stands in the ledger already, and people were told */
+		note_as_decided(row, decision);
 		touched->changed = true;
 		return FATE_OK;
 	}
@@ -437,6 +450,8 @@ static void fill_row(struct touched *touched, const struct checkpoint *fresh)
 	row->ledger_decisions_len = known.ledger_decisions_len;
 	row->version = known.version;
 	row->reason = known.reason;
+	if (known.from_ledger && known.changed_at > fresh->appended_at) /* when it was published */
+		row->changed_at = known.changed_at;
 }
 
 static enum fate take_row(struct bench *bench, struct touched *touched, const struct checkpoint *fresh)
@@ -483,7 +498,7 @@ static enum fate take_suspend(struct bench *bench, struct item *item)
 	}
 	if (row->state == GATE_PENDING && row->expires_at != TIME_NONE)
 		touched->write.expiry_set = true;
-	note_change(bench, touched, fresh->appended_at);
+	note_change(bench, touched, row->changed_at);
 	bench->tally->suspends++;
 	if (!outdated) {
 		bench->highest[line] = row->suspend_seq;

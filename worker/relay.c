@@ -327,14 +327,18 @@ static enum fate turn(struct relay *relay, struct error *error)
 	return FATE_OK;
 }
 
-static enum fate term(struct relay *relay, struct error *error)
+enum fate relay_begin(struct relay *relay, struct error *error)
 {
 	enum fate fate = store_connect(relay->store, error); /* nobody is fenced for nothing */
 	relay->connection = store_reconnects(relay->store);
 	if (fate == FATE_OK)
 		fate = fence(relay, error);
-	if (fate == FATE_OK)
-		fate = relay_read_ledger(relay, error);
+	return fate == FATE_OK ? relay_read_ledger(relay, error) : fate;
+}
+
+static enum fate term(struct relay *relay, struct error *error)
+{
+	enum fate fate = relay_begin(relay, error);
 	if (fate != FATE_OK)
 		return fate;
 	atomic_store(&relay->ready, true);
@@ -368,7 +372,17 @@ static void wait_between_terms(struct relay *relay, bool fenced)
 		(void)worker_wait(relay->worker, 50);
 }
 
-static enum fate relay_open(struct relay *relay, struct error *error)
+void relay_init(struct relay *relay, struct worker *worker, const struct partition_at *place)
+{
+	relay->worker = worker;
+	relay->partition = place->partition;
+	snprintf(relay->topic, sizeof(relay->topic), "%s", place->topic);
+	snprintf(relay->transactional_id, sizeof(relay->transactional_id), "%s.%s.%" PRId32,
+	         config_text(worker->config, PARAM_WORKER_GROUP), place->topic, place->partition);
+	atomic_store(&relay->held, true);
+}
+
+enum fate relay_open(struct relay *relay, struct error *error)
 {
 	const struct config *config = relay->worker->config;
 	size_t record = (size_t)config_number(config, PARAM_LIMITS_RECORD_BYTES);
@@ -388,7 +402,7 @@ static enum fate relay_open(struct relay *relay, struct error *error)
 	return fate == FATE_OK ? worker_open_store(relay->worker, "relay", &relay->store, error) : fate;
 }
 
-static void relay_close(struct relay *relay)
+void relay_close(struct relay *relay)
 {
 	producer_close(relay->producer);
 	store_close(relay->store);

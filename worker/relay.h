@@ -22,6 +22,12 @@ struct relay_note {
 
 #define RELAY_NOTES_MAX 256
 
+/* Why something is IN_DOUBT: R2 found either that the beginning of the ledger is gone, or, on a rebuild, that it goes on
+ * more than a minute past the decision. */
+#define RELAY_DOUBT                                                                                          \
+	"its resume is not among those that the topic has, which go on past its decision or begin after it: "    \
+	"whether it was published cannot be known"
+
 /* What the broker found too large in one transaction. Records that left in one request are refused together,
  * so only one alone is sure to be it. */
 struct relay_blame {
@@ -54,6 +60,7 @@ struct relay {
 	_Atomic bool ended; /* the thread is to end */
 	_Atomic bool ready; /* past R2 */
 	_Atomic uint64_t idle_takes;
+	bool rebuilding; /* `fermata rebuild`: the row of its ledger goes on saying so when it has been read */
 
 	struct store *store;
 	struct producer *producer;
@@ -80,6 +87,9 @@ struct relay {
 	struct backoff backoff;
 };
 
+/* In the place of a digest of routes while a database that knew nothing of its ledger reads it. */
+extern const uint8_t relay_rebuilding[32];
+
 struct shard relay_shard(const struct relay *relay);
 bool relay_stopping(const struct relay *relay);
 
@@ -101,6 +111,13 @@ void relay_note_add(struct relay *relay, const struct uuid *id, enum relay_note_
 
 /* ---- relay.c ---- */
 
+/* Puts a relay of zeros together: its shard, its name; the place is copied. */
+void relay_init(struct relay *relay, struct worker *worker, const struct partition_at *place);
+/* What it works with; close it whatever is returned. */
+FM_MUSTCHECK enum fate relay_open(struct relay *relay, struct error *error);
+void relay_close(struct relay *relay);
+/* The beginning of a term: R1 and R2. */
+FM_MUSTCHECK enum fate relay_begin(struct relay *relay, struct error *error);
 void *relay_thread(void *relay);
 
 #endif

@@ -328,9 +328,7 @@ static const char *obstacle(struct relay *relay, const struct checkpoint *row, e
 			   "retry it";
 	if (relay->doubt_before != TIME_NONE && decided_by(row) < relay->doubt_before) {
 		*ret_state = GATE_IN_DOUBT;
-		return "it was decided before the resumes that the topic still has, and is not among them: whether "
-			   "it "
-			   "was published cannot be known";
+		return RELAY_DOUBT;
 	}
 	return NULL;
 }

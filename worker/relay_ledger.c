@@ -86,11 +86,11 @@ static void doubt_rebuilt(struct reading *reading)
 
 /* In the place of a digest of routes, while a ledger is being read. */
 static const uint8_t reading_on[32];
-static const uint8_t rebuilding[32] = { [0 ... 31] = 0xFF };
+const uint8_t relay_rebuilding[32] = { [0 ... 31] = 0xFF };
 
 static const uint8_t *unread_digest(const struct reading *reading)
 {
-	return reading->rebuild ? rebuilding : reading_on;
+	return reading->rebuild ? relay_rebuilding : reading_on;
 }
 
 /*
@@ -108,7 +108,8 @@ static enum fate advance(struct reading *reading, bool last, struct error *error
 	enum fate fate = failpoint(FAILPOINT_RELAY_BEFORE_ADVANCE, error);
 	if (fate == FATE_OK)
 		fate = store_ledger_advance(relay->store, &shard, relay->mine, reading->position, relay->doubt_before,
-		                            last ? relay->worker->routes_digest : unread_digest(reading),
+		                            last && !relay->rebuilding ? relay->worker->routes_digest
+		                                                       : unread_digest(reading),
 		                            reading->found, reading->found_len, &fresh, error);
 	if (fate == FATE_OK)
 		fate = failpoint(FAILPOINT_RELAY_AFTER_ADVANCE, error);
@@ -275,8 +276,8 @@ static enum fate plan_reading(struct relay *relay, struct reading *reading, stru
 	reading->position = ledger.next == LEDGER_NONE || cut ? low : ledger.next;
 	reading->until = high;
 	reading->doubt_open = cut;
-	reading->rebuild =
-		ledger.next == LEDGER_NONE || memcmp(ledger.routes_digest, rebuilding, sizeof(rebuilding)) == 0;
+	reading->rebuild = relay->rebuilding || ledger.next == LEDGER_NONE ||
+	                   memcmp(ledger.routes_digest, relay_rebuilding, sizeof(ledger.routes_digest)) == 0;
 	reading->latest = TIME_NONE;
 	return FATE_OK;
 }

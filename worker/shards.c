@@ -89,12 +89,7 @@ static enum fate relay_start(struct worker *worker, const struct partition_at *p
 	struct relay *relay = calloc(1, sizeof(*relay));
 	if (relay == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a relay");
-	relay->worker = worker;
-	relay->partition = place->partition;
-	snprintf(relay->topic, sizeof(relay->topic), "%s", place->topic);
-	snprintf(relay->transactional_id, sizeof(relay->transactional_id), "%s.%s.%" PRId32,
-	         config_text(worker->config, PARAM_WORKER_GROUP), place->topic, place->partition);
-	atomic_store(&relay->held, true);
+	relay_init(relay, worker, place);
 	relay->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (relay->wake_fd < 0 || pthread_create(&relay->thread, NULL, relay_thread, relay) != 0) {
 		relay_free(relay);

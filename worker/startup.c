@@ -33,6 +33,8 @@ static enum fate wait_for_world(struct patience *patience, struct error *error)
 		error->code = ERR_SERVICE;
 		return error_wrap(error, "a drain does not wait for longer than a minute");
 	}
+	if (patience->options->patience_ms > 0 && now - patience->since_ms > patience->options->patience_ms)
+		return FATE_RETRY;
 	(void)worker_pause(patience->worker, WAIT_MS);
 	return FATE_OK;
 }
@@ -135,17 +137,19 @@ static enum fate step_installation(struct worker *worker, const struct worker_op
 	size_t len;
 	const char *const *names = config_resumes_topics(worker->config, &len);
 	arena_reset(worker->arena);
-	struct resumes_topic *topics = arena_array(worker->arena, len, sizeof(*topics));
+	size_t all = len + options->resumes_topics_len;
+	struct resumes_topic *topics = arena_array(worker->arena, all, sizeof(*topics));
 	if (topics == NULL)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the list of topics");
-	for (size_t i = 0; i < len; i++) {
-		enum fate fate = need_topic(worker, names[i], &topics[i].partitions, error);
+	for (size_t i = 0; i < all; i++) {
+		const char *name = i < len ? names[i] : options->resumes_topics[i - len];
+		enum fate fate = need_topic(worker, name, &topics[i].partitions, error);
 		if (fate != FATE_OK)
 			return fate;
-		topics[i].topic = view_of(names[i]);
+		topics[i].topic = view_of(name);
 	}
 	return store_installation(store, config_text(worker->config, PARAM_WORKER_GROUP), worker->cluster_id,
-	                          options->adopt_group, topics, len, worker->arena, &worker->topics,
+	                          options->adopt_group, topics, all, worker->arena, &worker->topics,
 	                          &worker->topics_len, error);
 }
 

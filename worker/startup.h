@@ -9,6 +9,10 @@
 FM_MUSTCHECK enum fate startup(struct worker *worker, const struct worker_options *options,
                                struct error *error);
 
+/* Before startup, and after all threads have ended. */
+void worker_init(struct worker *worker, const struct config *config);
+void worker_done(struct worker *worker);
+
 /* For startup: waits in the main thread, which takes the signals. True: the worker is to stop. */
 bool worker_pause(struct worker *worker, int64_t ms);
 

@@ -55,10 +55,15 @@ bool worker_wait(struct worker *worker, int64_t ms)
 
 void worker_fail(struct worker *worker, const char *room, const struct error *error)
 {
-	log_error(LOG_LEVEL_ERROR, room, error);
-	bool first = !atomic_exchange(&worker->failed, true);
-	if (first)
+	if (!worker->quiet)
+		log_error(LOG_LEVEL_ERROR, room, error);
+	pthread_mutex_lock(&worker->mutex);
+	if (!atomic_load(&worker->failed)) {
+		worker->failure = *error;
 		atomic_store(&worker->exit_code, error_exit_code(error));
+		atomic_store(&worker->failed, true);
+	}
+	pthread_mutex_unlock(&worker->mutex);
 	worker_stop(worker);
 }
 
@@ -289,7 +294,7 @@ static enum fate run_threads(struct worker *worker, const struct worker_options 
 	return fate;
 }
 
-static void worker_init(struct worker *worker, const struct config *config)
+void worker_init(struct worker *worker, const struct config *config)
 {
 	*worker = (struct worker){ .config = config };
 	pthread_condattr_t attributes;
@@ -300,7 +305,7 @@ static void worker_init(struct worker *worker, const struct config *config)
 	pthread_condattr_destroy(&attributes);
 }
 
-static void worker_done(struct worker *worker)
+void worker_done(struct worker *worker)
 {
 	reader_close(worker->ends, CLOSE_MS);
 	vault_close(worker->vault);

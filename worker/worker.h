@@ -39,7 +39,8 @@ struct worker {
 	struct arena *arena; /* of the above */
 
 	_Atomic bool stopping;
-	_Atomic bool failed; /* a thread met a FATAL error: the process ends with its exit code */
+	_Atomic bool
+		failed; /* a thread met a FATAL error: the process ends with its exit code, and it is failure */
 	_Atomic int exit_code;
 	_Atomic int64_t away_since_ms[PART_COUNT]; /* mono; 0: all is well */
 	_Atomic bool caught_up;                    /* intake: approvals are not held back any more */
@@ -47,6 +48,9 @@ struct worker {
 	pthread_cond_t stop_changed;
 
 	struct shards *shards;
+
+	bool quiet;           /* a command that runs once: it says itself what failed */
+	struct error failure; /* the first one */
 };
 
 /* Waits ms, less when the worker is to stop. Returns true when it is to stop. */
@@ -71,6 +75,9 @@ struct worker_options {
 	bool drain;
 	bool adopt_group;
 	const char *const *command; /* only for the log */
+	int64_t patience_ms;        /* how long a start waits for the world; 0: for ever, or what a drain has */
+	const char *const *resumes_topics; /* besides those of the configuration: of an earlier one */
+	size_t resumes_topics_len;
 };
 
 /* Runs a worker until SIGTERM, SIGINT, the end of a drain or a fatal error. Returns the exit code. */
