@@ -8,9 +8,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-/* The topics of --resumes-topic; the caller frees. */
+/* The topics of --resumes; the caller frees. */
 static enum fate fill_topics(const struct cli *cli, const char ***ret_topics, size_t *ret_len,
                              struct error *error)
 {
@@ -18,7 +19,7 @@ static enum fate fill_topics(const struct cli *cli, const char ***ret_topics, si
 
 	*ret_topics = NULL;
 	*ret_len = 0;
-	while ((topic = cli_value_at(cli, "resumes-topic", *ret_len)) != NULL) {
+	while ((topic = cli_value_at(cli, "resumes", *ret_len)) != NULL) {
 		const char **grown = reallocarray(*ret_topics, *ret_len + 1, sizeof(*grown));
 		if (grown == NULL)
 			return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the names of topics");
@@ -78,8 +79,12 @@ static enum fate rebuild(const struct cli *cli, struct rebuild_options *options,
 {
 	struct rebuild_saying saying = { .json = cli->json, .terminal = isatty(STDERR_FILENO) == 1 };
 	struct rebuild_report report;
-	enum fate fate;
+	struct store *store = NULL;
+	enum fate fate = connect_store(cli, &store, error); /* says what to do where there is none */
 
+	store_close(store);
+	if (fate != FATE_OK)
+		return fate;
 	options->progress = rebuild_say_progress;
 	options->context = &saying;
 	fate = rebuild_run(cli->config, options, &report, error);
@@ -104,5 +109,7 @@ int cmd_rebuild(struct cli *cli)
 	if (fate == FATE_OK)
 		fate = cli_given(cli, "dry-run") ? dry_run(cli, &options, &error) : rebuild(cli, &options, &error);
 	free(topics);
+	if (fate != FATE_OK && strstr(error.message, "PostgreSQL") == NULL)
+		fate = kafka_away(cli, &error);
 	return fate == FATE_OK ? EXIT_YES : cli_fail(&error);
 }

@@ -147,8 +147,8 @@ static const struct option_spec demo_options[] = {
 };
 
 static const struct option_spec rebuild_options[] = {
-	{ "dry-run", NULL, "read all of it and say what would come back; write nothing" },
-	{ "resumes-topic", "TOPIC", "resumes went there under an earlier configuration; may be repeated" },
+	{ "dry-run", NULL, "say what would come back, write nothing" },
+	{ "resumes", "TOPIC", "resumes went there under earlier routes; may be repeated" },
 	JSON_OPTION,
 	END,
 };
@@ -264,16 +264,16 @@ const struct command commands[] = {
 	  "fermata -X postgres.dsn=postgresql://owner@db/fermata migrate\n",
 	  json_only, 0, 0, 0, cmd_migrate },
 	{ "rebuild", "", "bring a lost database back from the topics",
-	  "For a new database, migrated, while no worker runs. Reads the resumes first (what\n"
-	  "was published is published), then suspends and approvals up to where they end\n"
-	  "now; publishes nothing. What was decided and may have been published is\n"
-	  "IN_DOUBT afterwards: `fermata in-doubt` settles it. Interrupted, it goes on where\n"
+	  "For a new database, migrated, while no worker runs. Reads the resumes first\n"
+	  "(what was published is published), then suspends and approvals up to where\n"
+	  "they end now; publishes nothing. What was decided and may have been published\n"
+	  "is IN_DOUBT then: `fermata in-doubt` settles it. Interrupted, it goes on where\n"
 	  "it stopped when it is started again. A worker does the same by itself; this is\n"
 	  "faster, shows how far it is and says what it found. --dry-run counts what the\n"
-	  "topics hold and judges nothing; it needs no database.\n",
+	  "topics hold, judges nothing and needs no database.\n",
 	  "fermata rebuild --dry-run\n"
 	  "fermata migrate && fermata rebuild && fermata worker\n"
-	  "fermata rebuild --resumes-topic fermata.resumes.old\n",
+	  "fermata rebuild --resumes fermata.resumes.old\n",
 	  rebuild_options, 0, 0, COMMAND_VAULT | COMMAND_SIGNALS, cmd_rebuild },
 	{ "topics create", "", "create the topics with the right settings",
 	  "Suspends, approvals, resumes (those of routes too), gates and dead letters,\n"

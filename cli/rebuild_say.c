@@ -160,7 +160,7 @@ static const char *state_remark(const struct rebuild_report *report, enum gate_s
 	text[0] = '\0';
 	if (state == GATE_IN_DOUBT)
 		return "whether they were published cannot be known: `fermata in-doubt list`, then `in-doubt resume "
-		       "ID` "
+			   "ID` "
 			   "or `in-doubt drop ID`";
 	if (state == GATE_DECIDED)
 		return "a worker publishes them";

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 import avrolib
 from waiting import TIMEOUT, TimedOut, wait_for
@@ -82,6 +82,14 @@ def create_topics(bootstrap, partitions_by_name, configs=None):
         )
 
     wait_for(all_led, f"topics {sorted(partitions_by_name)}")
+
+
+def alter_topic(bootstrap, name, config):
+    """Give a topic these settings; those that are not named get their defaults."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    resource = ConfigResource(ConfigResource.Type.TOPIC, name, set_config=config)
+    for future in admin.alter_configs([resource]).values():
+        future.result()
 
 
 def delete_topics(bootstrap, names):

@@ -60,7 +60,7 @@ static void a_ledger_row_is_filled_and_stays_resumed(void **state)
 	assert_false(row_of(w, 1)->outbox);
 	assert_int_equal(row_of(w, 1)->checkpoint.approvals, 2);
 	assert_int_equal(row_of(w, 1)->checkpoint.verdict, VERDICT_APPROVED);
-	assert_int_equal(row_of(w, 1)->checkpoint.decided_at, T0 + 2 * SECOND); /* its last one's */
+	assert_int_equal(row_of(w, 1)->checkpoint.decided_at, T0 + 3 * SECOND); /* its last one's */
 	assert_int_equal(row_of(w, 1)->gate_version, told); /* people were told when it was filled */
 	BATCH(SUSPEND(2, .seq = 2));                        /* its seq counts for its line */
 	assert_state(2, GATE_SUPERSEDED);
