@@ -27,6 +27,7 @@ COMMANDS = [
     "watch",
     "resumes",
     "migrate",
+    "rebuild",
     "topics create",
     "keys generate",
     "config check",
