@@ -4,6 +4,7 @@
 #include "cli/connect.h"
 #include "cli/row_json.h"
 #include "cli/screen.h"
+#include "worker/registry_settings.h"
 
 #include <string.h>
 
@@ -62,6 +63,19 @@ static void print(void *context, const struct config_setting *setting)
 	(void)!json_line_write(line, &printing->error);
 }
 
+static enum fate ask_registry(const struct cli *cli, struct error *error)
+{
+	struct registry_settings settings;
+	struct registry *registry = NULL;
+
+	registry_settings_of(cli->config, &settings);
+	if (settings.url == NULL)
+		return FATE_OK;
+	enum fate fate = registry_open(&registry, &settings, error);
+	registry_close(registry);
+	return fate;
+}
+
 /* What only a library can judge: its properties, its connection string. Nothing waits for a connection. */
 static enum fate ask_libraries(const struct cli *cli, struct error *error)
 {
@@ -78,6 +92,8 @@ static enum fate ask_libraries(const struct cli *cli, struct error *error)
 		fate = connect_reader(cli, false, &reader, error);
 	if (fate == FATE_OK)
 		fate = producer_open(&producer, &writing, error);
+	if (fate == FATE_OK)
+		fate = ask_registry(cli, error);
 	store_close(store);
 	reader_close(reader, 1000);
 	producer_close(producer);

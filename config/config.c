@@ -94,6 +94,11 @@ static void visit(const struct visitor *visitor, const struct slot *slot, const 
 	visitor->each(visitor->context, &setting);
 }
 
+static void visit_secret(const struct visitor *visitor, const struct slot *slot)
+{
+	visit(visitor, slot, slot->text[0] == '\0' ? "" : MASK);
+}
+
 static void visit_dsn(const struct visitor *visitor, const struct slot *slot)
 {
 	struct buffer masked;
@@ -104,19 +109,32 @@ static void visit_dsn(const struct visitor *visitor, const struct slot *slot)
 	buffer_done(&masked);
 }
 
+static void visit_param(const struct visitor *visitor, const struct param_info *info, const struct slot *slot)
+{
+	switch (info->secrecy) {
+	case SECRECY_OPEN:
+		visit(visitor, slot, slot->text);
+		break;
+	case SECRECY_DSN:
+		visit_dsn(visitor, slot);
+		break;
+	case SECRECY_SECRET:
+		visit_secret(visitor, slot);
+		break;
+	}
+}
+
 void config_each(const struct config *config,
                  void (*each)(void *context, const struct config_setting *setting), void *context)
 {
 	const struct visitor visitor = { each, context };
-	for (int i = 0; i < PARAM_COUNT; i++) {
-		if (param_info((enum param)i)->secrecy == SECRECY_DSN)
-			visit_dsn(&visitor, &config->slots[i]);
-		else
-			visit(&visitor, &config->slots[i], config->slots[i].text);
-	}
+	for (int i = 0; i < PARAM_COUNT; i++)
+		visit_param(&visitor, param_info((enum param)i), &config->slots[i]);
 	for (const struct kafka_slot *slot = config->kafka; slot != NULL; slot = slot->next) {
-		bool hidden = kafka_is_secret(slot->name) && slot->slot.text[0] != '\0';
-		visit(&visitor, &slot->slot, hidden ? MASK : slot->slot.text);
+		if (kafka_is_secret(slot->name))
+			visit_secret(&visitor, &slot->slot);
+		else
+			visit(&visitor, &slot->slot, slot->slot.text);
 	}
 	for (const struct route_slot *route = config->route_slots; route != NULL; route = route->next) {
 		for (int i = 0; i < ROUTE_FIELD_COUNT; i++)

@@ -217,9 +217,9 @@ static const char md_head[] =
 	"`FERMATA_KAFKA_SASL_PASSWORD_FILE=/run/secrets/kafka_password`. To\n"
 	"give `KEY` and `KEY_file` in the same place is an error. Secrets are not shown anywhere: a connection "
 	"string is\n"
-	"shown without its passwords, a property of Kafka whose name speaks of a password, a secret or a private "
-	"key not\n"
-	"at all.\n"
+	"shown without its passwords; passwords and tokens, and a property of Kafka whose name speaks of a "
+	"password, a secret\n"
+	"or a private key, not at all.\n"
 	"\n"
 	"## Keys\n";
 

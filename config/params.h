@@ -5,7 +5,7 @@
 #include "config/config.h"
 
 enum param_type { TYPE_TEXT, TYPE_NUMBER, TYPE_FLAG, TYPE_CHOICE, TYPE_LIST };
-enum param_secrecy { SECRECY_OPEN, SECRECY_DSN };
+enum param_secrecy { SECRECY_OPEN, SECRECY_DSN, SECRECY_SECRET };
 
 /* One line of a table; the columns are explained in params.def. */
 struct param_info {

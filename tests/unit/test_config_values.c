@@ -120,6 +120,22 @@ static void forms_of_texts(void **state)
 	assert_string_equal(shown(fixture, "registry.url").value, "https://user:***@registry/");
 }
 
+static void secrets_are_not_shown(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *const given[] = { "registry.password=hunter2", "registry.token=hunter2", NULL };
+	assert_int_equal(load(fixture, NULL, given), FATE_OK);
+	assert_string_equal(config_text(fixture->config, PARAM_REGISTRY_TOKEN), "hunter2");
+	assert_string_equal(shown(fixture, "registry.password").value, "***");
+	assert_string_equal(shown(fixture, "registry.token").value, "***");
+	const char *const nothing[] = { "registry.user=me", NULL };
+	assert_int_equal(load(fixture, NULL, nothing), FATE_OK);
+	assert_string_equal(shown(fixture, "registry.password").value, "");
+	assert_string_equal(shown(fixture, "registry.user").value, "me");
+	load_bad_override(fixture, "registry.token=hunter2\n", "this value has control characters");
+	assert_null(strstr(fixture->error.message, "hunter2"));
+}
+
 static void messages_stay_on_one_line(void **state)
 {
 	struct fixture *fixture = *state;
@@ -185,10 +201,15 @@ static void distances(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(sizes),          TEST(durations),
-		TEST(counts),         TEST(flags_and_choices),
-		TEST(forms_of_texts), TEST(messages_stay_on_one_line),
-		TEST(lists),          cmocka_unit_test(distances),
+		TEST(sizes),
+		TEST(durations),
+		TEST(counts),
+		TEST(flags_and_choices),
+		TEST(forms_of_texts),
+		TEST(secrets_are_not_shown),
+		TEST(messages_stay_on_one_line),
+		TEST(lists),
+		cmocka_unit_test(distances),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
