@@ -28,7 +28,6 @@ struct ask_found {
 FM_MUSTCHECK enum fate registry_ask(struct registry *registry, struct catalog *catalog,
                                     const struct schema_want *want, const char *state_subject,
                                     const char *record_subject, struct arena *arena, struct view *ret_text,
-                                    struct ask_found **ret_found, size_t *ret_found_len,
-                                    struct error *error);
+                                    struct ask_found **ret_found, size_t *ret_found_len, struct error *error);
 
 #endif
