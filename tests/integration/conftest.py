@@ -61,6 +61,14 @@ def postgres(work_directory):
     cluster.stop()
 
 
+@pytest.fixture(scope="session")
+def registry(work_directory):
+    """The schema registry of the run, for the few tests that need one: it takes 200 MB."""
+    server = _have(servers.start_registry, work_directory, "schema registry")
+    yield server
+    server.stop()
+
+
 @pytest.fixture
 def private_directory():
     """A directory for servers of this test alone."""
@@ -85,6 +93,15 @@ def private_postgres(private_directory):
     _have(lambda _: cluster.start(), private_directory, "PostgreSQL")
     yield cluster
     cluster.stop()
+
+
+@pytest.fixture
+def private_registry(private_directory):
+    """A schema registry that this test may stop, kill and start again."""
+    server = servers.Registry(private_directory / "registry")
+    _have(lambda _: server.start(), private_directory, "schema registry")
+    yield server
+    server.stop()
 
 
 @pytest.fixture

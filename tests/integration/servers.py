@@ -1,9 +1,9 @@
-"""The real broker and the real database that the tests run against.
+"""The real broker, the real database and the real schema registry that the tests run against.
 
-Both are started once a run by scripts/kafka and scripts/postgres, in a directory of their own, and
-stopped at the end. FERMATA_TEST_KAFKA (bootstrap.servers) and FERMATA_TEST_DSN (libpq connection
-string of a role that may create databases) name servers that are there already; those are left as
-they are. FERMATA_TEST_KEEP=1 keeps the directory and says where it is.
+Each is started once a run by scripts/kafka, scripts/postgres and scripts/apicurio, in a directory of
+its own, when a test asks for it, and stopped at the end. FERMATA_TEST_KAFKA (bootstrap.servers),
+FERMATA_TEST_DSN (libpq connection string of a role that may create databases) and
+FERMATA_TEST_REGISTRY (base address) name servers that are there already; those are left as they are. FERMATA_TEST_KEEP=1 keeps the directory and says where it is.
 """
 
 import os
@@ -21,6 +21,7 @@ from waiting import wait_for
 ROOT = Path(__file__).resolve().parents[2]
 KAFKA = ROOT / "scripts" / "kafka"
 POSTGRES = ROOT / "scripts" / "postgres"
+APICURIO = ROOT / "scripts" / "apicurio"
 NOT_TO_BE_HAD = 69
 SCRIPT_SECONDS = 600  # the first fetch of the broker goes over the network
 
@@ -177,6 +178,33 @@ class Postgres:
         self.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
 
 
+class Registry:
+    """A schema registry of ours in a directory, or a foreign one that can only be used."""
+
+    def __init__(self, directory=None, url=None):
+        self.directory = directory
+        self.url = url
+
+    @property
+    def ours(self):
+        """Whether it may be stopped and killed."""
+        return self.directory is not None
+
+    def start(self):
+        """Start, or start again on the same port and data; waits until it answers."""
+        self.url = _script(APICURIO, "start", self.directory)
+        return self
+
+    def stop(self):
+        """A clean stop."""
+        if self.ours:
+            _script(APICURIO, "stop", self.directory)
+
+    def kill(self):
+        """kill -9."""
+        _script(APICURIO, "kill", self.directory)
+
+
 def start_kafka(directory):
     """The broker of the run: a foreign one when the environment names it, else ours."""
     given = os.environ.get("FERMATA_TEST_KAFKA")
@@ -193,3 +221,11 @@ def start_postgres(directory):
     if given:
         return Postgres(dsn=given)
     return Postgres(directory / "postgres").start()
+
+
+def start_registry(directory):
+    """The schema registry of the run: a foreign one when the environment names it, else ours."""
+    given = os.environ.get("FERMATA_TEST_REGISTRY")
+    if given:
+        return Registry(url=given)
+    return Registry(directory / "registry").start()
