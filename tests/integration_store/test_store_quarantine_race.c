@@ -238,7 +238,8 @@ static void a_deed_that_breaks_off_is_not_done(void **state)
 		world_run("BEGIN; SELECT 1 FROM fermata.gate_outbox FOR UPDATE");
 		start(&acting, 2, drops);
 		wait_for_lock("actor");
-		world_run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'actor';"
+		world_run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'actor' "
+		          "AND datname = current_database();"
 		          "COMMIT");
 		assert_int_equal(pthread_join(acting.thread, NULL), 0);
 		assert_fate(FATE_RETRY, acting.fate, acting.error);
