@@ -35,4 +35,9 @@ FM_MUSTCHECK enum fate check_versions(struct checking *checking, const char *che
 /* --against OLD.avsc ... */
 FM_MUSTCHECK enum fate check_against(struct checking *checking, enum compat_mode mode, struct error *error);
 
+/* --against-registry. wanted: --mode; NULL: by the registry's own rule. FATAL ERR_USAGE: no registry is configured;
+ * RETRY: it is away. */
+FM_MUSTCHECK enum fate check_registry(struct checking *checking, const enum compat_mode *wanted,
+                                      struct error *error);
+
 #endif

@@ -23,7 +23,8 @@ static enum fate say_schema(const struct checking *checking, struct error *error
 	return json_line_write(line, error);
 }
 
-static enum fate check(struct checking *checking, enum compat_mode mode, struct error *error)
+/* mode: NULL when none was given. */
+static enum fate check(struct checking *checking, const enum compat_mode *mode, struct error *error)
 {
 	const struct cli *cli = checking->cli;
 	enum fate fate = schema_file_load(cli_argument(cli, 0), &checking->file, error);
@@ -31,7 +32,9 @@ static enum fate check(struct checking *checking, enum compat_mode mode, struct 
 	if (fate == FATE_OK)
 		fate = say_schema(checking, error);
 	if (fate == FATE_OK && cli_given(cli, "against"))
-		fate = check_against(checking, mode, error);
+		fate = check_against(checking, mode != NULL ? *mode : COMPAT_BACKWARD, error);
+	if (fate == FATE_OK && cli_given(cli, "against-registry"))
+		fate = check_registry(checking, mode, error);
 	return fate;
 }
 
@@ -39,16 +42,18 @@ int cmd_schema_check(struct cli *cli)
 {
 	struct error error = { .fate = FATE_OK };
 	struct checking checking = { .cli = cli };
-	enum compat_mode mode = COMPAT_BACKWARD;
+	enum compat_mode mode;
 	const char *wanted = cli_value(cli, "mode");
 
 	if (wanted != NULL && !compat_mode_parse(view_of(wanted), &mode))
 		return cli_usage("--mode %s: it is one of NONE, BACKWARD, BACKWARD_TRANSITIVE, FORWARD, "
 		                 "FORWARD_TRANSITIVE, FULL and FULL_TRANSITIVE",
 		                 wanted);
-	if (wanted != NULL && !cli_given(cli, "against"))
-		return cli_usage("--mode is for --against OLD.avsc");
-	enum fate fate = check(&checking, mode, &error);
+	if (wanted != NULL && !cli_given(cli, "against") && !cli_given(cli, "against-registry"))
+		return cli_usage("--mode is for --against OLD.avsc and --against-registry");
+	if (cli_given(cli, "subject") && !cli_given(cli, "against-registry"))
+		return cli_usage("--subject is for --against-registry");
+	enum fate fate = check(&checking, wanted != NULL ? &mode : NULL, &error);
 	schema_file_done(&checking.file);
 	if (fate != FATE_OK)
 		return cli_fail(&error);

@@ -46,6 +46,8 @@ static const struct option_spec decide_options[] = {
 static const struct option_spec check_options[] = {
 	{ "against", "OLD.avsc", "an older version; may be repeated, oldest first" },
 	{ "mode", "MODE", "who must read whom (default BACKWARD)" },
+	{ "against-registry", NULL, "ask the schema registry, and judge by its rule" },
+	{ "subject", "NAME", "the subject there (default: that of FILE's name)" },
 	JSON_OPTION,
 	END,
 };
@@ -289,16 +291,13 @@ const struct command commands[] = {
 	  "fermata keys generate -X vault.keyring_file=/etc/fermata/keyring\n",
 	  json_only, 0, 0, 0, cmd_keys_generate },
 	{ "schema check", "FILE", "is it a schema, and does it read what is there?",
-	  "Exit 0, or 1 and one line why not. FILE may be - for stdin.\n"
-	  "With --against it is compared with older versions, before anything is\n"
-	  "deployed, and every reason is a line. MODE is as in a schema registry:\n"
-	  "BACKWARD, FILE reads all that the last version wrote; FORWARD, the last\n"
-	  "version reads all that FILE writes; FULL, both; with _TRANSITIVE, of all\n"
-	  "versions; NONE. What depends on the value (bytes that become a string must\n"
-	  "be UTF-8) is a warning.\n",
-	  "fermata schema check schemas/SuspendEvent.avsc\n"
-	  "fermata schema check v3.avsc --against v1.avsc --against v2.avsc \\\n"
-	  "        --mode full_transitive\n",
+	  "Exit 0, or 1 and one line for each reason. FILE may be - for stdin.\n"
+	  "MODE is as in a registry: BACKWARD, FILE reads what the last version wrote;\n"
+	  "FORWARD, that reads what FILE writes; FULL, both; _TRANSITIVE: with all\n"
+	  "versions; NONE. It is judged by the resolution that loads what waits. What\n"
+	  "hangs on the value (bytes to a string must be UTF-8) is a warning.\n",
+	  "fermata schema check v3.avsc --against v1.avsc --against v2.avsc --mode full\n"
+	  "fermata schema check v3.avsc --against-registry\n",
 	  check_options, 1, 1, 0, cmd_schema_check },
 	{ "schema fingerprint", "FILE", "print the fingerprints of an Avro schema",
 	  "CRC-64-AVRO in the byte order of the single-object header, MD5 and SHA-256 of\n"

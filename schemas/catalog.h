@@ -132,9 +132,15 @@ FM_MUSTCHECK enum fate state_migrate(struct catalog *catalog, const struct app_s
                                      struct app_state *ret_state, struct view *ret_from,
                                      struct schema_want *ret_want, struct error *error);
 
-/* As state_migrate with reader_text as the reader of whatever in is (for "would what waits load under
- * it"). */
-FM_MUSTCHECK enum fate state_migrate_to(struct catalog *catalog, struct view reader_text,
+/* A reader that is in no catalog, for "would what waits load under it"; keeps nothing of text. REJECT ERR_INVALID: it
+ * is no schema. */
+struct state_reader;
+FM_MUSTCHECK enum fate state_reader_new(struct state_reader **ret_reader, struct view text,
+                                        struct error *error);
+void state_reader_free(struct state_reader *reader); /* NULL is fine */
+
+/* As state_migrate with that reader of whatever in is. */
+FM_MUSTCHECK enum fate state_migrate_to(struct catalog *catalog, const struct state_reader *to,
                                         const struct app_state *in, struct arena *arena,
                                         struct app_state *ret_state, struct schema_want *ret_want,
                                         struct error *error);

@@ -47,15 +47,6 @@ static const char *last_name(const char *full)
 	return dot ? dot + 1 : full;
 }
 
-/* An alias without a dot is in the namespace of the type that has it. */
-static bool alias_is(const char *alias, const struct schema_type *reader, const char *full)
-{
-	if (strchr(alias, '.'))
-		return strcmp(alias, full) == 0;
-	size_t space = (size_t)(last_name(reader->name) - reader->name);
-	return strncmp(reader->name, full, space) == 0 && strcmp(full + space, alias) == 0;
-}
-
 static bool has_alias(struct planner *p, const struct schema_type *reader, const char *full)
 {
 	size_t i;
@@ -65,7 +56,7 @@ static bool has_alias(struct planner *p, const struct schema_type *reader, const
 		return false;
 	json_array_foreach(aliases, i, alias)
 	{
-		if (alias_is(json_string_value(alias), reader, full))
+		if (schema_alias_is(reader, json_string_value(alias), view_of(full)))
 			return true;
 	}
 	return false;

@@ -293,23 +293,39 @@ enum fate registry_compatible(struct registry *registry, const char *subject, st
 	return about(registry, subject, fate, error);
 }
 
+/* Answers the question that is in the path. */
+static enum fate take_rule(struct registry *registry, struct arena *arena, struct view *ret_rule,
+                           struct error *error)
+{
+	struct view body = VIEW_NULL;
+	enum fate fate = registry_question(registry, ANSWER_SMALL_MAX, &body, error);
+
+	return fate == FATE_OK ? answer_rule(body, arena, ret_rule, error) : fate;
+}
+
+static enum fate global_rule(struct registry *registry, struct arena *arena, struct view *ret_rule,
+                             struct error *error)
+{
+	buffer_reset(&registry->path);
+	buffer_reset(&registry->question);
+	buffer_append_text(&registry->path, "/config");
+	return take_rule(registry, arena, ret_rule, error);
+}
+
 enum fate registry_rule(struct registry *registry, const char *subject, struct arena *arena,
                         struct view *ret_rule, struct error *error)
 {
-	struct view body = VIEW_NULL;
-
 	*ret_rule = VIEW_NULL;
 	registry_begin(registry, 1);
+	if (!subject) {
+		enum fate global = global_rule(registry, arena, ret_rule, error);
+		return global == FATE_OK ? FATE_OK : error_wrap(error, "schema registry %s", registry->shown);
+	}
 	enum fate fate = ask_about(registry, "/config/", subject, "", error);
 	if (fate != FATE_OK)
 		return about(registry, subject, fate, error);
-	fate = registry_question(registry, ANSWER_SMALL_MAX, &body, error);
-	if (fate == FATE_REJECT && error->code == ERR_UNKNOWN_SCHEMA) {
-		buffer_reset(&registry->path);
-		buffer_append_text(&registry->path, "/config");
-		fate = registry_question(registry, ANSWER_SMALL_MAX, &body, error);
-	}
-	if (fate == FATE_OK)
-		fate = answer_rule(body, arena, ret_rule, error);
+	fate = take_rule(registry, arena, ret_rule, error);
+	if (fate == FATE_REJECT && error->code == ERR_UNKNOWN_SCHEMA)
+		fate = global_rule(registry, arena, ret_rule, error);
 	return about(registry, subject, fate, error);
 }

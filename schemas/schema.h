@@ -87,6 +87,12 @@ void schema_free(struct schema *schema);
 /* Position of a record's field or an enum's symbol by name; -1 when there is none. */
 long schema_find(const struct schema_type *type, const char *name);
 
+/* Is the full name that of a record, enum or fixed, or one of its aliases? An alias without a dot is in the namespace
+ * of the type that has it. False for types without a name. */
+bool schema_is_called(const struct schema_type *type, struct view full);
+/* Is this alias of the type's that full name? */
+bool schema_alias_is(const struct schema_type *type, const char *alias, struct view full);
+
 /* "null", "boolean", ... "union". */
 const char *schema_kind_name(enum schema_kind kind);
 

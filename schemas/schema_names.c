@@ -118,3 +118,29 @@ bool name_check_aliases(struct parser *p, const struct place *at, const json_t *
 	}
 	return true;
 }
+
+bool schema_alias_is(const struct schema_type *type, const char *alias, struct view full)
+{
+	const char *dot = strchr(alias, '.') ? NULL : strrchr(type->name, '.');
+	size_t space = dot ? (size_t)(dot - type->name) + 1 : 0;
+
+	return full.len > space && memcmp(full.data, type->name, space) == 0 &&
+	       view_equal_text((struct view){ full.data + space, full.len - space }, alias);
+}
+
+bool schema_is_called(const struct schema_type *type, struct view full)
+{
+	size_t i;
+	const json_t *alias, *aliases = json_object_get(type->json, "aliases");
+
+	if (!type->name)
+		return false;
+	if (view_equal_text(full, type->name))
+		return true;
+	json_array_foreach(aliases, i, alias)
+	{
+		if (schema_alias_is(type, json_string_value(alias), full))
+			return true;
+	}
+	return false;
+}

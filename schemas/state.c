@@ -7,6 +7,7 @@
 #include "schemas/guard.h"
 #include "schemas/schema_parser.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define STATE_MAX   ((size_t)64 * 1024 * 1024)
@@ -185,24 +186,48 @@ enum fate state_migrate(struct catalog *catalog, const struct app_state *in, str
 	return bring_under(catalog, &reader, in, arena, ret_state, ret_from, ret_want, error);
 }
 
-enum fate state_migrate_to(struct catalog *catalog, struct view reader_text, const struct app_state *in,
+/* As one of the catalog's, that is in none. */
+struct state_reader {
+	struct known_schema *known;
+};
+
+enum fate state_reader_new(struct state_reader **ret_reader, struct view text, struct error *error)
+{
+	struct schema *schema;
+	struct state_reader *reader = calloc(1, sizeof(*reader));
+
+	if (!reader)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for the reader of a state");
+	enum fate fate = known_new(&reader->known, &schema, NULL, text, false, error);
+	if (fate != FATE_OK) {
+		free(reader);
+		return error_wrap(error, "the reader of a state");
+	}
+	reader->known->schema = schema;
+	*ret_reader = reader;
+	return FATE_OK;
+}
+
+void state_reader_free(struct state_reader *reader)
+{
+	if (!reader)
+		return;
+	known_free(reader->known);
+	free(reader);
+}
+
+enum fate state_migrate_to(struct catalog *catalog, const struct state_reader *to, const struct app_state *in,
                            struct arena *arena, struct app_state *ret_state, struct schema_want *ret_want,
                            struct error *error)
 {
-	struct known_schema *known;
-	struct schema *schema;
+	const struct known_schema *known = to->known;
+	const struct reader reader = { known->name, known->full, &known->text, known->fingerprint,
+		                           known->schema };
 	struct view from;
 
 	*ret_state = *in;
 	ret_want->kind = WANT_NOTHING;
 	if (is_plain(in))
 		return check_plain(in, error);
-	enum fate fate = known_new(&known, &schema, NULL, reader_text, false, error);
-	if (fate != FATE_OK)
-		return error_wrap(error, "the reader of a state");
-	struct reader reader = { known->name, known->full, &known->text, known->fingerprint, schema };
-	fate = bring_under(catalog, &reader, in, arena, ret_state, &from, ret_want, error);
-	schema_free(schema);
-	known_free(known);
-	return fate;
+	return bring_under(catalog, &reader, in, arena, ret_state, &from, ret_want, error);
 }

@@ -321,13 +321,14 @@ struct checkpoint_filter {
 	struct view tenant;               /* null: any */
 	struct view agent;                /* null: any */
 	bool open_only;                   /* PENDING, and QUARANTINED without a verdict */
+	bool waiting;                     /* PENDING, DECIDED, QUARANTINED or IN_DOUBT: not settled yet */
 	bool has_state;
 	enum gate_state state;
 	size_t limit; /* 0: 1,000,000 */
 };
 
 /* Rows by time of suspension, oldest first, a page at a time; stops when each returns false. The arena is
- * used for one page and reset between pages. */
+ * used for one page and reset between pages. No transaction is open meanwhile: each may call the store. */
 typedef bool store_each_checkpoint(void *context, const struct checkpoint *checkpoint);
 FM_MUSTCHECK enum fate store_checkpoints(struct store *store, const struct checkpoint_filter *filter,
                                          struct arena *arena, store_each_checkpoint *each, void *context,
@@ -336,6 +337,9 @@ FM_MUSTCHECK enum fate store_checkpoints(struct store *store, const struct check
 FM_MUSTCHECK enum fate store_decisions(struct store *store, const struct uuid *checkpoint_id,
                                        struct arena *arena, struct decision ***ret_decisions, size_t *ret_len,
                                        struct error *error);
+/* Loads sealed.body of each, into the arena; the null view when it was purged. */
+FM_MUSTCHECK enum fate store_payloads(struct store *store, struct checkpoint **checkpoints, size_t len,
+                                      struct arena *arena, struct error *error);
 /* Loads checkpoint->sealed.body; REJECT ERR_NO when it was purged. */
 FM_MUSTCHECK enum fate store_payload(struct store *store, struct checkpoint *checkpoint, struct arena *arena,
                                      struct error *error);

@@ -6,11 +6,12 @@
 
 /* ---- statements ---- */
 
-/* $1 to $4: tenant, agent, state, only open ones; then the size of the page. A null is no wish. */
+/* $1 to $4: tenant, agent, state, some states; then the size of the page. A null is no wish. */
 #define WISHES                                                                                               \
 	" AND ($1::text IS NULL OR c.tenant = $1::text) AND ($2::text IS NULL OR c.agent = $2::text)"            \
 	" AND ($3::text IS NULL OR c.state = $3::text::fermata.gate_state)"                                      \
-	" AND (NOT $4::boolean OR c.state = 'PENDING' OR (c.state = 'QUARANTINED' AND c.verdict IS NULL))"
+	" AND ($4::text IS NULL OR c.state = 'PENDING' OR (c.state = 'QUARANTINED' AND c.verdict IS NULL)"       \
+	" OR ($4::text = 'waiting' AND c.state IN ('DECIDED', 'QUARANTINED', 'IN_DOUBT')))"
 
 #define PAGE_BEGIN "SELECT " CHECKPOINT_COLUMNS " FROM fermata.checkpoint c WHERE "
 #define PAGE_END   " ORDER BY c.suspended_at, uuid_send(c.checkpoint_id) LIMIT $5::integer"
@@ -45,13 +46,6 @@ static const struct statement select_decisions = {
 	" ORDER BY d.seq",
 };
 
-static const struct statement select_payload = {
-	"reading a payload",
-	"SELECT p.body FROM fermata.checkpoint c"
-	" JOIN fermata.payload p ON p.checkpoint_id = ANY (ARRAY[c.checkpoint_id]) AND p.day = c.payload_day"
-	" WHERE c.checkpoint_id = $1::uuid",
-};
-
 /* ---- listing ---- */
 
 struct listing {
@@ -76,7 +70,7 @@ static void param_wishes(struct params *params, const struct listing *listing, s
 	param_text(params, filter->tenant);
 	param_text(params, filter->agent);
 	param_name(params, filter->has_state ? gate_state_name(filter->state) : NULL);
-	param_bool(params, filter->open_only);
+	param_name(params, filter->waiting ? "waiting" : filter->open_only ? "open" : NULL);
 	param_int4(params, (int32_t)rows);
 }
 
@@ -147,7 +141,7 @@ static enum fate give_pages(struct listing *listing, const struct statement *pag
 static bool wants_unfilled(const struct checkpoint_filter *filter)
 {
 	return view_is_null(filter->session_id) && view_is_null(filter->tenant) && view_is_null(filter->agent) &&
-	       !filter->open_only;
+	       !filter->open_only && !filter->waiting;
 }
 
 enum fate store_checkpoints(struct store *store, const struct checkpoint_filter *filter, struct arena *arena,
@@ -194,40 +188,4 @@ enum fate store_decisions(struct store *store, const struct uuid *checkpoint_id,
 	*ret_decisions = list.items;
 	*ret_len = list.len;
 	return FATE_OK;
-}
-
-struct body {
-	struct arena *arena;
-	struct view view;
-};
-
-static enum fate body_rows(void *context, const PGresult *rows, struct error *error)
-{
-	struct body *body = context;
-	struct row row = row_at(rows, 0, body->arena);
-
-	body->view = row_bytes(&row);
-	return row_end(&row, error);
-}
-
-enum fate store_payload(struct store *store, struct checkpoint *checkpoint, struct arena *arena,
-                        struct error *error)
-{
-	struct body body = { .arena = arena };
-	char id[UUID_TEXT_LEN + 1];
-	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
-
-	if (fate != FATE_OK)
-		return fate;
-	struct params *params = store_params(store);
-	param_uuid(params, &checkpoint->id);
-	store_send(store, &select_payload, params, &(struct answer){ .rows = body_rows, .context = &body });
-	fate = transaction_finish(store, error);
-	if (fate != FATE_OK)
-		return fate;
-	checkpoint->sealed.body = body.view;
-	if (!view_is_null(body.view))
-		return FATE_OK;
-	uuid_format(&checkpoint->id, id);
-	return error_set(error, FATE_REJECT, ERR_NO, "checkpoint %s: its sealed state was purged", id);
 }

@@ -1,5 +1,6 @@
 /* R3: what a relay is to publish, and its ledger's position, in one snapshot. */
 #include "store/store_connection.h"
+#include "store/store_payloads.h"
 #include "store/store_record.h"
 
 #include <string.h>
@@ -42,13 +43,6 @@ static const struct statement select_counted = {
 	" FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n)"
 	" JOIN fermata.decision d ON d.checkpoint_id = ANY (ARRAY[u.id])"
 	" WHERE d.outcome = 'counted' ORDER BY u.n, d.seq",
-};
-
-static const struct statement select_payloads = {
-	"reading payloads",
-	"SELECT u.n, p.body FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n)"
-	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[u.id])"
-	" JOIN fermata.payload p ON p.checkpoint_id = ANY (ARRAY[c.checkpoint_id]) AND p.day = c.payload_day",
 };
 
 static const struct statement count_outbox = {
@@ -104,21 +98,6 @@ static enum fate ready_rows(void *context, const PGresult *rows, struct error *e
 	return row_end(&row, error);
 }
 
-/* The number that WITH ORDINALITY gave, as an index below len. */
-static bool ordinal(struct row *row, size_t len, size_t *ret_at)
-{
-	int64_t n = row_int8(row);
-
-	*ret_at = (size_t)(n - 1);
-	return n >= 1 && (uint64_t)n <= len;
-}
-
-static enum fate out_of_order(struct error *error)
-{
-	return error_set(error, FATE_FATAL, ERR_BUG,
-	                 "PostgreSQL, reading a row: its ordinal is none that was asked for");
-}
-
 struct counted {
 	struct arena *arena;
 	struct relay_take *take;
@@ -129,8 +108,9 @@ static enum fate counted_row(struct counted *counted, struct row *row, struct er
 {
 	size_t at;
 
-	if (!ordinal(row, counted->take->rows_len, &at))
-		return out_of_order(error);
+	enum fate fate = row_ordinal(row, counted->take->rows_len, &at, error);
+	if (fate != FATE_OK)
+		return fate;
 	struct outbox_row *outbox = &counted->take->rows[at];
 	struct decision **decisions = list_room(counted->arena, outbox->decisions, outbox->decisions_len,
 	                                        &counted->caps[at], sizeof(*decisions));
@@ -151,30 +131,6 @@ static enum fate counted_rows(void *context, const PGresult *rows, struct error 
 	for (int i = 0; i < PQntuples(rows); i++) {
 		struct row row = row_at(rows, i, counted->arena);
 		enum fate fate = counted_row(counted, &row, error);
-		if (fate != FATE_OK)
-			return fate;
-	}
-	return FATE_OK;
-}
-
-/* The checkpoints whose bodies were asked for, in the order of asking. */
-struct bodies {
-	struct arena *arena;
-	struct checkpoint **items;
-	size_t len;
-};
-
-static enum fate body_rows(void *context, const PGresult *rows, struct error *error)
-{
-	struct bodies *bodies = context;
-
-	for (int i = 0; i < PQntuples(rows); i++) {
-		struct row row = row_at(rows, i, bodies->arena);
-		size_t at;
-		if (!ordinal(&row, bodies->len, &at))
-			return out_of_order(error);
-		bodies->items[at]->sealed.body = row_bytes(&row);
-		enum fate fate = row_end(&row, error);
 		if (fate != FATE_OK)
 			return fate;
 	}
@@ -311,26 +267,15 @@ static enum fate send_counted(struct store *store, struct taking *taking, struct
 	return FATE_OK;
 }
 
-static void send_bodies(struct store *store, struct bodies *bodies)
-{
-	struct params *params = store_params(store);
-
-	param_array(params, PG_UUID, bodies->len);
-	for (size_t i = 0; i < bodies->len; i++)
-		item_uuid(params, &bodies->items[i]->id);
-	store_send(store, &select_payloads, params,
-	           &(struct answer){ .rows = body_rows, .context = bodies, .by_row = true });
-}
-
 static enum fate send_second(struct store *store, struct taking *taking, struct counted *counted,
-                             struct bodies *bodies, struct error *error)
+                             struct payloads *bodies, struct error *error)
 {
 	const struct relay_take *take = taking->take;
 	enum fate fate = send_counted(store, taking, counted, error);
 
 	if (fate != FATE_OK)
 		return fate;
-	*bodies = (struct bodies){ .arena = taking->arena };
+	*bodies = (struct payloads){ .arena = taking->arena };
 	bodies->items = arena_array(taking->arena, take->rows_len + take->gates_len, sizeof(*bodies->items));
 	if (bodies->items == NULL)
 		return list_no_memory(error);
@@ -340,14 +285,14 @@ static enum fate send_second(struct store *store, struct taking *taking, struct 
 		if (!take->gates[i].gone)
 			bodies->items[bodies->len++] = take->gates[i].checkpoint;
 	if (bodies->len > 0)
-		send_bodies(store, bodies);
+		payloads_send(store, bodies);
 	return FATE_OK;
 }
 
 static enum fate take_both(struct store *store, struct taking *taking, struct error *error)
 {
 	struct counted counted;
-	struct bodies bodies;
+	struct payloads bodies;
 	size_t bytes_left = taking->bytes;
 
 	send_first(store, taking);

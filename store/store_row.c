@@ -287,6 +287,17 @@ void row_uuids(struct row *row, struct uuid **ret_uuids, size_t *ret_len)
 	*ret_len = walk.count;
 }
 
+enum fate row_ordinal(struct row *row, size_t len, size_t *ret_at, struct error *error)
+{
+	int64_t n = row_int8(row);
+
+	*ret_at = (size_t)(n - 1);
+	if (n >= 1 && (uint64_t)n <= len)
+		return FATE_OK;
+	return error_set(error, FATE_FATAL, ERR_BUG,
+	                 "PostgreSQL, reading a row: its ordinal is none that was asked for");
+}
+
 enum fate row_number(void *context, const PGresult *rows, struct error *error)
 {
 	int64_t *number = context;

@@ -51,6 +51,9 @@ int row_enum(struct row *row, const char *(*name_of)(int), int count);
 void row_texts(struct row *row, struct view **ret_texts, size_t *ret_len);
 void row_uuids(struct row *row, struct uuid **ret_uuids, size_t *ret_len);
 
+/* The number that WITH ORDINALITY gave, as an index below len. FATAL ERR_BUG: it is none that was asked for. */
+FM_MUSTCHECK enum fate row_ordinal(struct row *row, size_t len, size_t *ret_at, struct error *error);
+
 /* For a statement that gives one bigint (or no row: then it is left as it is): context is an int64_t. */
 enum fate row_number(void *context, const PGresult *rows, struct error *error);
 

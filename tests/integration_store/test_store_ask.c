@@ -109,6 +109,10 @@ static void lists_are_filtered_and_paged(void **state)
 	assert_int_equal(count(&(struct checkpoint_filter){ .has_state = true, .state = GATE_UNCLAIMED }), 700);
 	assert_int_equal(count(&(struct checkpoint_filter){ .has_state = true, .state = GATE_RESUMED }), 750);
 	assert_int_equal(count(&(struct checkpoint_filter){ .open_only = true }), 750 + 375);
+	world_run(
+		"UPDATE fermata.checkpoint SET state = 'IN_DOUBT' WHERE state = 'DECIDED' AND tenant = 'tenant-0'");
+	assert_int_equal(count(&(struct checkpoint_filter){ .waiting = true }), 3 * 750);
+	assert_int_equal(count(&(struct checkpoint_filter){ .waiting = true, .limit = SIZE_MAX }), 3 * 750);
 	assert_int_equal(count(&(struct checkpoint_filter){ .tenant = VIEW_LITERAL("tenant-1") }), 1000);
 	assert_int_equal(count(&(struct checkpoint_filter){ .agent = VIEW_LITERAL("agent-0") }), 1500);
 	assert_int_equal(count(&(struct checkpoint_filter){ .session_id = VIEW_LITERAL("session-4") }), 300);
@@ -118,6 +122,31 @@ static void lists_are_filtered_and_paged(void **state)
 	assert_int_equal(count(&(struct checkpoint_filter){ .session_id = VIEW_LITERAL("nobody") }), 0);
 	assert_int_equal(list_until(&(struct checkpoint_filter){ 0 }, 777).count, 777);
 	assert_int_equal(list_until(&(struct checkpoint_filter){ 0 }, 3333).count, 3333);
+}
+
+static bool ask_again(void *context, const struct checkpoint *checkpoint)
+{
+	struct error error = { 0 };
+	struct decision **decisions;
+	size_t len;
+	uint32_t *asked = context;
+
+	assert_ok(store_decisions(store, &checkpoint->id, arena, &decisions, &len, &error), error);
+	arena_reset(arena);
+	return ++*asked < 600;
+}
+
+static void the_store_may_be_asked_while_it_lists(void **state)
+{
+	struct error error = { 0 };
+	uint32_t asked = 0;
+
+	(void)state;
+	make_many();
+	assert_ok(store_checkpoints(store, &(struct checkpoint_filter){ .waiting = true }, pages, ask_again,
+	                            &asked, &error),
+	          error);
+	assert_int_equal(asked, 600);
 }
 
 static void a_list_goes_by_the_index(void **state)
@@ -257,6 +286,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(lists_are_filtered_and_paged, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_store_may_be_asked_while_it_lists, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_list_goes_by_the_index, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_expires_is_claimed_by_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_never_claimed_goes, setup, teardown),

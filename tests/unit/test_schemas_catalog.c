@@ -187,24 +187,27 @@ static void test_migrate_to(void **state)
 {
 	struct catalog *catalog = new_catalog(NULL, true, true);
 	struct app_state old = state_of("app.State", V1), out;
+	struct state_reader *v1, *v3;
 	struct schema_want want;
 	struct error error = { 0 };
 
 	(void)state;
-	assert_int_equal(state_migrate_to(catalog, VIEW_LITERAL(V3), &old, arena, &out, &want, &error),
-	                 FATE_RETRY);
+	must(state_reader_new(&v1, VIEW_LITERAL(V1), &error), &error);
+	must(state_reader_new(&v3, VIEW_LITERAL(V3), &error), &error);
+	assert_int_equal(state_migrate_to(catalog, v3, &old, arena, &out, &want, &error), FATE_RETRY);
 	assert_int_equal(want.kind, WANT_STATE);
 	learn(catalog, &want, V1);
-	must(state_migrate_to(catalog, VIEW_LITERAL(V3), &old, arena, &out, &want, &error), &error);
+	must(state_migrate_to(catalog, v3, &old, arena, &out, &want, &error), &error);
 	assert_true(view_equal(out.body, VIEW_LITERAL("\x0e\x02\x04")));
 	assert_int_equal(fingerprint_of_bytes(out.fingerprint.data), fingerprint_of(V3));
-	must(state_migrate_to(catalog, VIEW_LITERAL(V1), &old, arena, &out, &want, &error), &error);
+	must(state_migrate_to(catalog, v1, &old, arena, &out, &want, &error), &error);
 	assert_true(view_equal(out.body, old.body));
-	assert_int_equal(state_migrate_to(catalog, VIEW_LITERAL("{"), &old, arena, &out, &want, &error),
-	                 FATE_REJECT);
+	assert_int_equal(state_reader_new(&v1, VIEW_LITERAL("{"), &error), FATE_REJECT);
 	assert_non_null(strstr(error.message, "the reader of a state: schema: not JSON"));
-	assert_int_equal(state_migrate_to(NULL, VIEW_LITERAL(V3), &old, arena, &out, &want, &error), FATE_REJECT);
+	assert_int_equal(state_migrate_to(NULL, v3, &old, arena, &out, &want, &error), FATE_REJECT);
 	assert_int_equal(error.code, ERR_UNKNOWN_SCHEMA);
+	state_reader_free(v1);
+	state_reader_free(v3);
 	catalog_free(catalog);
 }
 

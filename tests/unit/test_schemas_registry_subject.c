@@ -329,6 +329,14 @@ static void test_rule(void **state)
 	RULES({ "GET /api/config ", JSON, "{\"compatibilityLevel\":\"NONE\"}", PLAIN },
 	      { NULL, NOT_FOUND, "", PLAIN });
 	expect_rule(fixture, "NONE");
+	RULES({ "GET /api/config ", JSON, "{\"compatibilityLevel\":\"FORWARD\"}", PLAIN },
+	      { NULL, JSON, "{\"compatibilityLevel\":\"NONE\"}", PLAIN });
+	expect_rule(fixture, "NONE");
+	assert_done(fixture, registry_rule(fixture->registry, NULL, fixture->arena, &rule, &fixture->error));
+	assert_true(view_equal_text(rule, "FORWARD"));
+	RULES({ NULL, NULL, NULL, RESET });
+	assert_fate(fixture, registry_rule(fixture->registry, NULL, fixture->arena, &rule, &fixture->error),
+	            FATE_RETRY, ERR_SERVICE, "schema registry");
 	RULES({ NULL, JSON, "{}", PLAIN });
 	assert_fate(fixture, registry_rule(fixture->registry, "s", fixture->arena, &rule, &fixture->error),
 	            FATE_RETRY, ERR_SERVICE, "compatibilityLevel");
