@@ -5,6 +5,7 @@
 #include "cli/find.h"
 #include "cli/login.h"
 #include "cli/row_json.h"
+#include "cli/schemas.h"
 #include "core/json_scan.h"
 
 #include <signal.h>
@@ -223,17 +224,20 @@ static enum fate produce(struct deciding *deciding, struct view value, struct er
 
 static enum fate encode_and_produce(struct deciding *deciding, struct error *error)
 {
-	struct codec *codec = NULL;
+	const char *topic = config_text(deciding->cli->config, PARAM_TOPICS_APPROVALS);
+	struct schemas schemas;
 	struct buffer value;
 	enum fate fate;
 
 	buffer_init(&value, 2 * (size_t)config_number(deciding->cli->config, PARAM_LIMITS_RECORD_BYTES) + 65536);
-	fate = connect_codec(deciding->cli, &codec, error);
+	fate = schemas_open(deciding->cli, deciding->store, &schemas, error);
 	if (fate == FATE_OK)
-		fate = codec_put_approval(codec, &deciding->event, &value, error);
+		fate = schemas_write(&schemas, RECORD_APPROVAL, topic, error);
+	if (fate == FATE_OK)
+		fate = codec_put_approval(schemas.codec, &deciding->event, &value, error);
 	if (fate == FATE_OK)
 		fate = produce(deciding, buffer_view(&value), error);
-	codec_free(codec);
+	schemas_close(&schemas);
 	buffer_done(&value);
 	return fate;
 }

@@ -2,6 +2,7 @@
 #include "cli/cmd.h"
 #include "cli/connect.h"
 #include "cli/person.h"
+#include "cli/schemas.h"
 #include "cli/screen.h"
 #include "cli/topic_tail.h"
 #include "schemas/json.h"
@@ -13,11 +14,12 @@
 
 struct reading {
 	struct cli *cli;
-	struct codec *codec;
+	struct schemas schemas;
 	struct arena *arena;
 	struct buffer out;
 	size_t left; /* records still to be shown */
 	size_t unreadable;
+	struct error away; /* the registry, if it is: fate OK otherwise */
 };
 
 static void put_decisions(struct buffer *out, const struct resume_event *event)
@@ -80,8 +82,13 @@ static void put_resume(struct buffer *out, const struct resume_event *event, int
 static enum fate show(struct reading *reading, const struct record *record, struct error *error)
 {
 	struct resume_event event;
-	enum fate fate = codec_take_resume(reading->codec, record->value, reading->arena, &event, error);
+	unsigned tries = 0;
+	enum fate fate;
 
+	do {
+		schemas_header(&reading->schemas, record);
+		fate = codec_take_resume(reading->schemas.codec, record->value, reading->arena, &event, error);
+	} while (schemas_more(&reading->schemas, &tries, &fate, error));
 	if (fate != FATE_OK)
 		return fate;
 	if (!reading->cli->json) {
@@ -104,6 +111,10 @@ static bool each_record(void *context, const struct record *record)
 	if (show(reading, record, &error) == FATE_OK)
 		return --reading->left > 0;
 	buffer_reset(&reading->out);
+	if (error.code == ERR_SERVICE) {
+		reading->away = error;
+		return false;
+	}
 	reading->unreadable++;
 	cli_warn("%s, partition %" PRId32 ", offset %" PRId64 " is no resume that can be read: %s",
 	         record->at.topic, record->at.partition, record->at.offset, error.message);
@@ -119,9 +130,14 @@ static enum fate read_topics(struct reading *reading, struct error *error)
 	enum fate fate = cli_number(reading->cli, "limit", SIZE_MAX, &reading->left, error);
 
 	if (fate == FATE_OK)
-		fate = connect_codec(reading->cli, &reading->codec, error);
+		fate = schemas_open(reading->cli, NULL, &reading->schemas, error);
 	tail.topics = config_resumes_topics(reading->cli->config, &tail.topics_len);
-	return fate == FATE_OK ? topic_tail_read(&tail, error) : fate;
+	if (fate == FATE_OK)
+		fate = topic_tail_read(&tail, error);
+	if (fate != FATE_OK || reading->away.fate == FATE_OK)
+		return fate;
+	*error = reading->away;
+	return error->fate;
 }
 
 int cmd_resumes(struct cli *cli)
@@ -133,7 +149,7 @@ int cmd_resumes(struct cli *cli)
 	buffer_init(&reading.out, TEXT_BYTES);
 	fate = reading.arena != NULL ? read_topics(&reading, &error)
 	                             : error_set(&error, FATE_FATAL, ERR_MEMORY, "no memory for records");
-	codec_free(reading.codec);
+	schemas_close(&reading.schemas);
 	arena_free(reading.arena);
 	buffer_done(&reading.out);
 	if (fate != FATE_OK)

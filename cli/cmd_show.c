@@ -4,6 +4,7 @@
 #include "cli/find.h"
 #include "cli/person.h"
 #include "cli/row_json.h"
+#include "cli/schemas.h"
 #include "cli/screen.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ struct showing {
 	struct cli *cli;
 	struct store *store;
 	struct vault *vault; /* only with --state */
-	struct codec *codec;
+	struct schemas schemas;
 	struct arena *found;  /* the rows */
 	struct arena *opened; /* of one row; wiped by its reset */
 	struct buffer out;
@@ -50,14 +51,20 @@ static enum fate open_state(struct showing *showing, struct checkpoint *row, str
                             struct error *error)
 {
 	char id[UUID_TEXT_LEN + 1];
-	struct view body;
+	struct view sealed, body;
+	unsigned tries = 0;
 	enum fate fate;
 
 	uuid_format(&row->id, id);
-	fate = row->filled ? unseal(showing, row, &body, error)
+	fate = row->filled ? unseal(showing, row, &sealed, error)
 	                   : error_set(error, FATE_REJECT, ERR_NO, "its suspend event has not come");
+	if (fate == FATE_OK) {
+		do
+			fate = codec_today(showing->schemas.codec, row->sealed.schema_sha256, sealed, &body, error);
+		while (schemas_more(&showing->schemas, &tries, &fate, error));
+	}
 	if (fate == FATE_OK)
-		fate = codec_read_suspend_body(showing->codec, body, showing->opened, event, error);
+		fate = codec_read_suspend_body(showing->schemas.codec, body, showing->opened, event, error);
 	return fate == FATE_OK ? FATE_OK : error_wrap(error, "checkpoint %s cannot be opened", id);
 }
 
@@ -147,10 +154,12 @@ static enum fate open_all(struct showing *showing, struct error *error)
 	buffer_init(&showing->out, TEXT_BYTES);
 	if (showing->found == NULL || showing->opened == NULL)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for rows of the database");
-	if (cli_given(showing->cli, "state") && (connect_vault(showing->cli, &showing->vault, error) != FATE_OK ||
-	                                         connect_codec(showing->cli, &showing->codec, error) != FATE_OK))
+	if (cli_given(showing->cli, "state") && connect_vault(showing->cli, &showing->vault, error) != FATE_OK)
 		return error->fate;
-	return connect_store(showing->cli, &showing->store, error);
+	enum fate fate = connect_store(showing->cli, &showing->store, error);
+	if (fate == FATE_OK && cli_given(showing->cli, "state"))
+		fate = schemas_open(showing->cli, showing->store, &showing->schemas, error);
+	return fate;
 }
 
 int cmd_show(struct cli *cli)
@@ -163,7 +172,7 @@ int cmd_show(struct cli *cli)
 		open_all(&showing, &error) == FATE_OK ? show_all(&showing, cli_argument(cli, 0)) : cli_fail(&error);
 	store_close(showing.store);
 	vault_close(showing.vault);
-	codec_free(showing.codec);
+	schemas_close(&showing.schemas);
 	arena_free(showing.opened);
 	arena_free(showing.found);
 	buffer_done(&showing.out);

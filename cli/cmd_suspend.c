@@ -4,6 +4,7 @@
 #include "cli/event_headers.h"
 #include "cli/lines.h"
 #include "cli/row_json.h"
+#include "cli/schemas.h"
 #include "cli/screen.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ struct sender {
 	struct cli *cli;
 	const char *topic;
 	struct producer *producer;
-	struct codec *codec;
+	struct schemas schemas;
 	struct arena *arena;
 	struct buffer value;
 	struct lines lines;
@@ -163,7 +164,7 @@ static enum fate send_event(struct sender *sender, const struct suspend_event *e
 	enum fate fate;
 
 	buffer_reset(&sender->value);
-	fate = codec_put_suspend(sender->codec, event, &sender->value, error);
+	fate = codec_put_suspend(sender->schemas.codec, event, &sender->value, error);
 	if (fate != FATE_OK)
 		return fate;
 	*item = (struct sent){ .line = line };
@@ -281,7 +282,9 @@ static enum fate open_sender(struct sender *sender, struct error *error)
 	buffer_init(&sender->value, line_bytes(sender->cli->config));
 	if (sender->arena == NULL || sender->ring == NULL)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the records");
-	if (open_input(sender, error) != FATE_OK || connect_codec(sender->cli, &sender->codec, error) != FATE_OK)
+	if (open_input(sender, error) != FATE_OK ||
+	    schemas_open(sender->cli, NULL, &sender->schemas, error) != FATE_OK ||
+	    schemas_write(&sender->schemas, RECORD_SUSPEND, sender->topic, error) != FATE_OK)
 		return error->fate;
 	return connect_producer(sender->cli, sender->topic, on_report, sender, &sender->producer, error);
 }
@@ -289,7 +292,7 @@ static enum fate open_sender(struct sender *sender, struct error *error)
 static void close_sender(struct sender *sender)
 {
 	producer_close(sender->producer);
-	codec_free(sender->codec);
+	schemas_close(&sender->schemas);
 	arena_free(sender->arena);
 	buffer_done(&sender->value);
 	if (sender->lines.fd > STDIN_FILENO)

@@ -3,6 +3,7 @@
 #include "cli/connect.h"
 #include "cli/person.h"
 #include "cli/row_json.h"
+#include "cli/schemas.h"
 #include "cli/screen.h"
 #include "cli/seen.h"
 #include "cli/topic_tail.h"
@@ -14,7 +15,8 @@
 
 struct watching {
 	struct cli *cli;
-	struct codec *codec;
+	struct schemas schemas;
+	struct error away; /* the registry, if it is: fate OK otherwise */
 	struct arena *arena;
 	struct seen seen;
 	struct buffer out;
@@ -72,11 +74,15 @@ static enum fate show_tombstone(struct watching *watching, struct view key, stru
 static enum fate show(struct watching *watching, const struct record *record, struct error *error)
 {
 	struct gate_event event;
+	unsigned tries = 0;
 	enum fate fate;
 
 	if (record->value.data == NULL)
 		return show_tombstone(watching, record->key, error);
-	fate = codec_take_gate(watching->codec, record->value, watching->arena, &event, error);
+	do {
+		schemas_header(&watching->schemas, record);
+		fate = codec_take_gate(watching->schemas.codec, record->value, watching->arena, &event, error);
+	} while (schemas_more(&watching->schemas, &tries, &fate, error));
 	if (fate != FATE_OK || !seen_raise(&watching->seen, &event.checkpoint_id, event.version))
 		return fate;
 	if (!watching->cli->json) {
@@ -100,6 +106,10 @@ static bool each_record(void *context, const struct record *record)
 		return true;
 	}
 	buffer_reset(&watching->out);
+	if (error.code == ERR_SERVICE) {
+		watching->away = error;
+		return false;
+	}
 	cli_warn("%s, partition %" PRId32 ", offset %" PRId64 " is no gate event that can be read: %s",
 	         record->at.topic, record->at.partition, record->at.offset, error.message);
 	return true;
@@ -115,9 +125,14 @@ static enum fate watch(struct watching *watching, struct error *error)
 		                       .follow = true,
 		                       .each = each_record,
 		                       .context = watching };
-	enum fate fate = connect_codec(watching->cli, &watching->codec, error);
+	enum fate fate = schemas_open(watching->cli, NULL, &watching->schemas, error);
 
-	return fate == FATE_OK ? topic_tail_read(&tail, error) : fate;
+	if (fate == FATE_OK)
+		fate = topic_tail_read(&tail, error);
+	if (fate != FATE_OK || watching->away.fate == FATE_OK)
+		return fate;
+	*error = watching->away;
+	return error->fate;
 }
 
 int cmd_watch(struct cli *cli)
@@ -129,7 +144,7 @@ int cmd_watch(struct cli *cli)
 	buffer_init(&watching.out, TEXT_BYTES);
 	fate = watching.arena != NULL ? watch(&watching, &error)
 	                              : error_set(&error, FATE_FATAL, ERR_MEMORY, "no memory for records");
-	codec_free(watching.codec);
+	schemas_close(&watching.schemas);
 	arena_free(watching.arena);
 	buffer_done(&watching.out);
 	seen_done(&watching.seen);

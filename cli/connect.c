@@ -64,16 +64,6 @@ enum fate connect_vault(const struct cli *cli, struct vault **ret_vault, struct 
 	return vault_open(ret_vault, &source, error);
 }
 
-enum fate connect_codec(const struct cli *cli, struct codec **ret_codec, struct error *error)
-{
-	struct codec_settings settings = {
-		.record_bytes = (size_t)config_number(cli->config, PARAM_LIMITS_RECORD_BYTES),
-		.strict_boundary = config_choice(cli->config, PARAM_LIMITS_BOUNDARY) == CONFIG_BOUNDARY_STRICT,
-	};
-
-	return codec_new(ret_codec, &settings, error);
-}
-
 size_t widest_record(const struct config *config)
 {
 	/* The suspend, edits out of a decision, the decisions. */

@@ -23,8 +23,6 @@ FM_MUSTCHECK enum fate connect_store(const struct cli *cli, struct store **ret_s
 FM_MUSTCHECK enum fate connect_store_bare(const struct cli *cli, struct store **ret_store,
                                           struct error *error);
 FM_MUSTCHECK enum fate connect_vault(const struct cli *cli, struct vault **ret_vault, struct error *error);
-/* With the limits of the configuration. */
-FM_MUSTCHECK enum fate connect_codec(const struct cli *cli, struct codec **ret_codec, struct error *error);
 /* A reader of partitions of our choosing, read_committed unless uncommitted. */
 FM_MUSTCHECK enum fate connect_reader(const struct cli *cli, bool uncommitted, struct reader **ret_reader,
                                       struct error *error);

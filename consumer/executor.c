@@ -2,7 +2,7 @@
 
 #include "consumer/reader.h"
 #include "core/kafka_env.h"
-#include "schemas/codec.h"
+#include "schemas/supply.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +20,7 @@
 struct executor {
 	struct reader *reader;
 	struct codec *codec;
+	struct supply *supply;
 	struct arena *arena; /* of the session that is out */
 	char *topic;
 	char *agent;      /* or NULL */
@@ -27,6 +28,7 @@ struct executor {
 	bool starting;    /* the group has spoken, the positions are yet to be read */
 
 	struct record record; /* the one that is out; message NULL: none */
+	struct record held;   /* the one that could not be read for want of the registry; message NULL: none */
 	struct resume_event event;
 	struct partition_at done; /* behind what was taken last; topic NULL: it is acknowledged, or nothing was */
 };
@@ -114,6 +116,8 @@ enum fate executor_open(struct executor **ret_executor, const struct executor_se
                         struct error *error)
 {
 	static const struct executor_settings environment;
+	const struct registry_settings from_environment = registry_environment();
+	struct supply_settings supply = { 0 };
 	struct codec_settings limits = { 0 };
 	struct executor *executor = calloc(1, sizeof(*executor));
 	enum fate fate;
@@ -125,7 +129,11 @@ enum fate executor_open(struct executor **ret_executor, const struct executor_se
 		executor_close(executor);
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "could not open an executor: out of memory");
 	}
-	fate = codec_new(&executor->codec, &limits, error);
+	supply.registry = settings->registry ? settings->registry : &from_environment;
+	fate = supply_open(&executor->supply, &supply, error);
+	limits.catalog = fate == FATE_OK ? supply_catalog(executor->supply) : NULL;
+	if (fate == FATE_OK)
+		fate = codec_new(&executor->codec, &limits, error);
 	if (fate == FATE_OK)
 		fate = open_reader(executor, settings, error);
 	if (fate != FATE_OK)
@@ -140,8 +148,10 @@ void executor_close(struct executor *executor)
 	if (!executor)
 		return;
 	record_done(&executor->record);
+	record_done(&executor->held);
 	reader_close(executor->reader, CLOSE_MS);
 	codec_free(executor->codec);
+	supply_close(executor->supply);
 	arena_free(executor->arena);
 	free(executor->session_id);
 	free(executor->agent);
@@ -184,17 +194,33 @@ static bool is_expired(const struct resume_event *event)
 	return event->expires_at != TIME_NONE && clock_real_us() >= event->expires_at;
 }
 
+static enum fate decode(struct executor *executor, const struct record *record, struct error *error)
+{
+	struct error scratch;
+	unsigned tries = 0;
+	enum fate fate;
+
+	if (!error)
+		error = &scratch;
+	do {
+		arena_reset(executor->arena);
+		codec_schema_header(executor->codec, record_header(record, SCHEMA_ID_HEADER));
+		fate = codec_take_resume(executor->codec, record->value, executor->arena, &executor->event, error);
+	} while (supply_more(executor->supply, codec_want(executor->codec), &tries, &fate, error));
+	return fate;
+}
+
 /* Keeps the record when it is for us; *ret_taken says so. */
 static enum fate consider(struct executor *executor, struct record *record, bool *ret_taken,
                           struct error *error)
 {
 	struct coordinates at = record->at;
-	enum fate fate;
+	enum fate fate = decode(executor, record, error);
 
-	arena_reset(executor->arena);
-	fate = codec_take_resume(executor->codec, record->value, executor->arena, &executor->event, error);
 	*ret_taken = fate == FATE_OK && is_ours(executor);
-	if (*ret_taken) {
+	if (fate == FATE_RETRY) {
+		executor->held = *record;
+	} else if (*ret_taken) {
 		executor->record = *record;
 		executor->done = (struct partition_at){ at.topic, at.partition, at.offset + 1 };
 	} else {
@@ -240,10 +266,12 @@ static enum fate handle(struct executor *executor, enum reader_event event, stru
 	case READER_RECORD:
 		return consider(executor, record, ret_taken, error);
 	case READER_ASSIGNED:
+		record_done(&executor->held);
 		return start_at_committed(executor, error);
 	case READER_REVOKED:
 		executor->done.topic = NULL;
 		executor->starting = false;
+		record_done(&executor->held);
 		return FATE_OK;
 	case READER_GONE:
 		return lost(executor, record, error);
@@ -268,6 +296,11 @@ enum fate executor_take(struct executor *executor, int timeout_ms, struct resume
 	record_done(&executor->record);
 	if (executor->starting)
 		fate = start_at_committed(executor, error);
+	if (fate == FATE_OK && executor->held.message) {
+		struct record held = executor->held;
+		executor->held = (struct record){ 0 };
+		fate = consider(executor, &held, &taken, error);
+	}
 	while (fate == FATE_OK && !taken && left_ms >= 0) {
 		enum reader_event event = READER_NOTHING;
 		struct record record;

@@ -33,6 +33,8 @@
 
 #include "core/kafka.h"
 
+struct registry_settings; /* schemas/registry.h */
+
 struct executor;
 
 struct executor_settings {
@@ -45,6 +47,9 @@ struct executor_settings {
 	const struct property *properties;
 	size_t properties_len;
 	size_t record_bytes; /* largest resume to expect; 0: 16 MiB */
+	/* The schema registry, where the worker has one: its resumes are framed with ids of it. NULL: FERMATA_REGISTRY_URL of
+	 * the environment, and _USER, _PASSWORD and so on. */
+	const struct registry_settings *registry;
 };
 
 /* A session that may go on. event and all that it points to live until the next executor_take. */
@@ -70,7 +75,8 @@ void executor_close(struct executor *executor);
 /*
  * The next session for which the settings' agent and session_id hold; waits up to timeout_ms. One that was not
  * acknowledged is not given again by the same handle (unless the group moves), but to the next one.
- * RETRY: Kafka is away or the topic is missing (the message says which). REJECT: a record that is no resume;
+ * RETRY: Kafka or the registry is away or the topic is missing (the message says which); what could not be read for
+ * want of the registry is read again by the next call. REJECT: a record that is no resume;
  * it is passed over by the next call. FATAL: not authorised.
  */
 FM_MUSTCHECK enum fate executor_take(struct executor *executor, int timeout_ms, struct resumed *ret_resumed,

@@ -3,7 +3,7 @@
 #include "core/kafka_env.h"
 #include "producer/agent_inner.h"
 #include "producer/producer.h"
-#include "schemas/codec.h"
+#include "schemas/supply.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,16 @@
 #define HEADERS_ROOM    ((size_t)16 * 1024)
 #define DEFAULT_RECORD  ((size_t)8 * 1024 * 1024)
 #define CLIENT_ID       "fermata-agent"
+#define SUBJECT_MAX     4096
 
 struct agent {
 	struct producer *producer;
 	struct codec *codec;
+	struct supply *supply;
 	char *topic;
-	bool warm; /* the topic is there */
+	char *subject;
+	bool warm;   /* the topic is there */
+	bool framed; /* the codec knows how to frame */
 };
 
 /* ---- opening ---- */
@@ -75,21 +79,47 @@ static char *topic_of(const struct agent_settings *settings)
 	return strdup(set && *set ? set : DEFAULT_TOPIC);
 }
 
+static char *subject_of(const struct agent *agent, const struct agent_settings *settings)
+{
+	struct buffer name;
+	char *subject;
+
+	if (settings->subject)
+		return strdup(settings->subject);
+	buffer_init(&name, SUBJECT_MAX);
+	subject_name(SUBJECT_TOPIC, agent->topic, "fermata.v1.SuspendEvent", &name);
+	buffer_append_byte(&name, '\0');
+	subject = buffer_failed(&name) ? NULL : strdup((const char *)name.data);
+	buffer_done(&name);
+	return subject;
+}
+
+static enum fate open_codec(struct agent *agent, const struct agent_settings *settings, struct error *error)
+{
+	const struct registry_settings environment = registry_environment();
+	struct supply_settings supply = { .registry = settings->registry ? settings->registry : &environment };
+	struct codec_settings codec = { .record_bytes = settings->record_bytes };
+
+	enum fate fate = supply_open(&agent->supply, &supply, error);
+	if (fate != FATE_OK)
+		return fate;
+	codec.catalog = supply_catalog(agent->supply);
+	return codec_new(&agent->codec, &codec, error);
+}
+
 enum fate agent_open(struct agent **ret_agent, const struct agent_settings *settings, struct error *error)
 {
 	static const struct agent_settings environment;
-	struct codec_settings limits = { 0 };
 	struct agent *agent = calloc(1, sizeof(*agent));
 	enum fate fate;
 
 	if (!settings)
 		settings = &environment;
-	limits.record_bytes = settings->record_bytes;
-	if (!agent || !(agent->topic = topic_of(settings))) {
-		free(agent);
+	if (!agent || !(agent->topic = topic_of(settings)) || !(agent->subject = subject_of(agent, settings))) {
+		agent_close(agent);
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "could not open the agent's side: out of memory");
 	}
-	fate = codec_new(&agent->codec, &limits, error);
+	fate = open_codec(agent, settings, error);
 	if (fate == FATE_OK)
 		fate = open_producer(agent, settings, error);
 	if (fate != FATE_OK)
@@ -105,6 +135,8 @@ void agent_close(struct agent *agent)
 		return;
 	producer_close(agent->producer);
 	codec_free(agent->codec);
+	supply_close(agent->supply);
+	free(agent->subject);
 	free(agent->topic);
 	free(agent);
 }
@@ -121,6 +153,12 @@ static enum fate encode(struct agent *agent, struct suspension *suspension, stru
 	}
 	if (suspension->value.len)
 		return FATE_OK;
+	if (!agent->framed) {
+		fate = supply_write_id(agent->supply, agent->codec, RECORD_SUSPEND, agent->subject, false, error);
+		if (fate != FATE_OK)
+			return fate;
+		agent->framed = true;
+	}
 	fate = codec_put_suspend(agent->codec, &suspension->event, &suspension->value, error);
 	if (fate != FATE_OK)
 		buffer_reset(&suspension->value);

@@ -23,6 +23,8 @@
 
 #include "core/kafka.h"
 
+struct registry_settings; /* schemas/registry.h */
+
 /* ---- where to ---- */
 
 struct agent;
@@ -34,6 +36,13 @@ struct agent_settings {
 	const struct property *properties;
 	size_t properties_len;
 	size_t record_bytes; /* the worker's limits.record_bytes; 0: 8 MiB */
+	/*
+	 * A schema registry: suspend events are framed with the id of their schema there, which is registered under
+	 * the subject (NULL: TOPIC-value) by the first agent_suspend. Without one they are Avro single objects, which
+	 * a worker reads in any case. NULL: FERMATA_REGISTRY_URL of the environment, and _USER, _PASSWORD and so on.
+	 */
+	const struct registry_settings *registry;
+	const char *subject;
 };
 
 /* Connects in the background. settings NULL: everything from the environment (FERMATA_KAFKA_...).
@@ -124,7 +133,7 @@ void suspension_trace(struct suspension *suspension, const char *traceparent, co
 
 /*
  * Returns OK once Kafka has acknowledged it (acks=all): from then on it is found again, whatever happens to this
- * process. RETRY: not within timeout_ms; call again, also from another agent handle, with the same suspension.
+ * process. RETRY: not within timeout_ms (the registry has its own time beside it); call again, also from another agent handle, with the same suspension.
  * REJECT: it would become a dead letter (the message names the field), or is too large, or the topic is not
  * there.
  */

@@ -7,7 +7,7 @@
 #include "schemas/catalog.h"
 #include "schemas/registry.h"
 
-#define ASK_DENY_MS 30000 /* how long "there is no such schema" is believed */
+#define ASK_DENY_MS 5000 /* how long "there is no such schema" is believed */
 
 /* A schema that came with an answer, wanted or not: every version of a subject does. */
 struct ask_found {

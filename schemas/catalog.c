@@ -139,6 +139,19 @@ enum fate catalog_resolve(struct catalog *catalog, const struct known_schema *wr
 	return fate;
 }
 
+bool catalog_text(struct catalog *catalog, const uint8_t sha256[32], struct view *ret_text)
+{
+	struct schema_want want = { .kind = WANT_SHA256 };
+	const struct known_schema *known;
+	char why[DENIED_WHY_MAX + 1];
+
+	memcpy(want.sha256, sha256, sizeof(want.sha256));
+	if (!catalog || catalog_find(catalog, &want, "", &known, why) != ANSWER_KNOWN)
+		return false;
+	*ret_text = known->text.text;
+	return true;
+}
+
 size_t catalog_readers(struct catalog *catalog)
 {
 	size_t readers = 0;

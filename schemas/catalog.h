@@ -110,6 +110,9 @@ struct catalog_entry {
  * catalog. */
 void catalog_each(struct catalog *catalog, bool (*each)(void *context, const struct catalog_entry *entry),
                   void *context);
+/* The text of the schema whose canonical form has that SHA-256: what a codec said that a suspend was written in.
+ * It is the catalog's, and stays. False: it is not known, or is today's own. */
+bool catalog_text(struct catalog *catalog, const uint8_t sha256[32], struct view *ret_text);
 size_t catalog_readers(struct catalog *catalog);
 size_t catalog_schemas(struct catalog *catalog); /* those of the program not counted */
 

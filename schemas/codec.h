@@ -44,6 +44,7 @@ const struct schema_want *codec_want(const struct codec *codec);
  * until then, and for that one call only: who calls again says it again. Used when the value itself has no
  * framing and the catalog has a registry.
  */
+#define SCHEMA_ID_HEADER "__value_schema_id"
 void codec_schema_header(struct codec *codec, struct view header);
 /* From now on records of that type are written with Confluent's framing (00 and the id) in place of the
  * single-object header: what a registry gave for codec_schema_text. Below 0: single-object again. */

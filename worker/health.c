@@ -33,7 +33,8 @@ static void serve_live(void *context, const struct http_request *request, struct
 static void serve_ready(void *context, const struct http_request *request, struct http_response *response)
 {
 	static const char *const names[PART_COUNT] = { "intake waits for Kafka", "intake waits for PostgreSQL",
-		                                           "a relay waits", "the reaper waits" };
+		                                           "a relay waits", "the reaper waits",
+		                                           "something waits for the schema registry" };
 	const struct worker *worker = context;
 	(void)request;
 	if (is_ready(worker)) {

@@ -61,6 +61,7 @@ static enum fate open_memory(struct intake *intake, struct error *error)
 	struct codec_settings settings = {
 		.record_bytes = record,
 		.strict_boundary = config_choice(config, PARAM_LIMITS_BOUNDARY) == CONFIG_BOUNDARY_STRICT,
+		.catalog = intake->worker->catalog,
 	};
 	return codec_new(&intake->codec, &settings, error);
 }
@@ -126,7 +127,7 @@ static enum fate intake_open(struct intake *intake, struct worker *worker,
 
 void intake_close(struct intake *intake)
 {
-	intake_drop_batch(intake);
+	intake_revoked(intake);
 	reader_close(intake->reader, CLOSE_MS);
 	producer_close(intake->letters);
 	store_close(intake->store);
@@ -167,7 +168,7 @@ static enum fate on_record(struct intake *intake, struct record *record, struct 
 {
 	struct part *part = intake_part(intake, record->at.topic, record->at.partition);
 	enum fate fate = FATE_OK;
-	bool ours = part != NULL && !part->alarmed && intake->running;
+	bool ours = part != NULL && !part->alarmed && !part->parked && intake->running;
 	if (ours && part->verify) {
 		fate = verify_record(intake, part, record, error);
 		ours = false;
@@ -192,7 +193,8 @@ static enum fate on_record(struct intake *intake, struct record *record, struct 
 static void on_end(struct intake *intake, const struct record *at)
 {
 	struct part *part = intake_part(intake, at->at.topic, at->at.partition);
-	if (part == NULL || part->alarmed || !intake->running || part->verify || at->at.offset <= part->received)
+	if (part == NULL || part->alarmed || part->parked || !intake->running || part->verify ||
+	    at->at.offset <= part->received)
 		return;
 	part->received = at->at.offset;
 	intake->moved = true;
@@ -285,6 +287,8 @@ static enum fate tick(struct intake *intake, struct error *error)
 		fate = intake_restart(intake, error);
 	if (fate == FATE_OK && intake->running && clock_mono_ms() >= intake->look_at_ms)
 		fate = intake_look(intake, error);
+	if (fate == FATE_OK && intake->running)
+		fate = intake_look_at_parked(intake, error);
 	return fate;
 }
 

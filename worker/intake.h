@@ -22,6 +22,13 @@ struct part {
 	bool alarmed;         /* something is wrong with it: it is not fetched */
 	bool verify;          /* the first record is to be compared with what is remembered, and passed over */
 	struct position last; /* what is remembered; only the fields last_... and has_last */
+
+	/* Its next record is in a schema that the registry is asked for; it is not fetched until there is news. */
+	bool parked;
+	bool waits; /* and its row says so */
+	struct record held;
+	uint64_t news;       /* learn_count when it was parked */
+	int64_t parked_ms; /* mono: since when */
 };
 
 struct letters_known;
@@ -98,6 +105,11 @@ void intake_revoked(struct intake *intake);
 void intake_restart_in(struct intake *intake, int64_t wait_ms);
 /* Reads the positions and fetches from there; approvals only when they may be judged. */
 FM_MUSTCHECK enum fate intake_restart(struct intake *intake, struct error *error);
+/* The record waits for its schema, and its partition with it (takes the record over). */
+FM_MUSTCHECK enum fate intake_park(struct intake *intake, struct part *part, struct record *record,
+                                   struct error *error);
+/* Every tick: partitions that waited go on when there is news of schemas. */
+FM_MUSTCHECK enum fate intake_look_at_parked(struct intake *intake, struct error *error);
 /* Compares rows of kafka_offset with what this worker believes: its own partitions stand where it left
  * them (or where moves, which may be NULL, have just put them), and no suspends partition has gone back.
  * False: a restart is needed, and when suspends went back approvals wait again as after a start. */

@@ -52,6 +52,8 @@ enum fate intake_add(struct intake *intake, struct part *part, struct record *re
 		fate = understand(intake, &item, error);
 	if (fate == FATE_OK)
 		fate = failpoint(FAILPOINT_INTAKE_UNDERSTOOD, error);
+	if (fate == FATE_RETRY && error->code == ERR_UNKNOWN_SCHEMA)
+		return intake_park(intake, part, record, error);
 	if (fate != FATE_OK) {
 		record_done(&item.record);
 		return fate;

@@ -1,5 +1,8 @@
 #include "worker/intake.h"
 
+#include "schemas/catalog.h"
+#include "worker/learn.h"
+
 #include <string.h>
 
 #define TRACEPARENT_MAX 512
@@ -126,7 +129,9 @@ static enum fate choose_shard(struct intake *intake, struct checkpoint *row, str
 	return FATE_OK;
 }
 
-static enum fate seal(struct intake *intake, struct checkpoint *row, struct view body, struct error *error)
+/* sha256: of the schema that body is written in. */
+static enum fate seal(struct intake *intake, struct checkpoint *row, struct view body,
+                      const uint8_t sha256[32], struct error *error)
 {
 	struct seal_context context = {
 		.tenant = row->tenant,
@@ -134,17 +139,36 @@ static enum fate seal(struct intake *intake, struct checkpoint *row, struct view
 		.checkpoint_id = row->id,
 		.suspend_seq = row->suspend_seq,
 	};
-	codec_schema_sha256(RECORD_SUSPEND, context.schema_sha256);
+	memcpy(context.schema_sha256, sha256, sizeof(context.schema_sha256));
 	vault_checkpoint_digest(body, row->digest);
 	return vault_seal(intake->worker->vault, &context, body, intake->arena, &row->sealed, error);
+}
+
+/* In the schema of whichever version the agent has, which is kept for as long as anything is sealed with it. */
+static enum fate take_suspend(struct intake *intake, const struct record *record,
+                              struct suspend_event *ret_event, struct view *ret_body, uint8_t ret_sha256[32],
+                              struct error *error)
+{
+	unsigned tries = 0;
+	enum fate fate;
+	do {
+		codec_schema_header(intake->codec, record_header(record, SCHEMA_ID_HEADER));
+		fate = codec_take_suspend_written(intake->codec, record->value, intake->scratch, ret_event, ret_body,
+		                                  ret_sha256, error);
+	} while (learn_more(intake->worker, intake->store, codec_want(intake->codec), &tries, &fate, error));
+	if (fate == FATE_OK)
+		fate = learn_keep_sealed(intake->worker, intake->store, ret_sha256, error);
+	if (fate == FATE_OK)
+		learn_ahead(intake->worker, &ret_event->state);
+	return fate;
 }
 
 static enum fate understand_suspend(struct intake *intake, struct item *item, struct error *error)
 {
 	struct suspend_event event;
 	struct view body;
-	enum fate fate =
-		codec_take_suspend(intake->codec, item->record.value, intake->scratch, &event, &body, error);
+	uint8_t sha256[32];
+	enum fate fate = take_suspend(intake, &item->record, &event, &body, sha256, error);
 	if (fate != FATE_OK)
 		return fate;
 	struct checkpoint *row = arena_alloc(intake->arena, sizeof(*row));
@@ -158,7 +182,7 @@ static enum fate understand_suspend(struct intake *intake, struct item *item, st
 	row->decided_at = TIME_NONE;
 	fate = choose_shard(intake, row, error);
 	if (fate == FATE_OK)
-		fate = seal(intake, row, body, error);
+		fate = seal(intake, row, body, sha256, error);
 	item->fresh = row;
 	return fate;
 }
@@ -203,12 +227,23 @@ static enum fate seal_edits(struct intake *intake, const struct edits *edits, st
 	return fate;
 }
 
+static enum fate take_approval(struct intake *intake, const struct record *record,
+                               struct approval_event *ret_event, struct view *ret_body, struct error *error)
+{
+	unsigned tries = 0;
+	enum fate fate;
+	do {
+		codec_schema_header(intake->codec, record_header(record, SCHEMA_ID_HEADER));
+		fate = codec_take_approval(intake->codec, record->value, intake->scratch, ret_event, ret_body, error);
+	} while (learn_more(intake->worker, intake->store, codec_want(intake->codec), &tries, &fate, error));
+	return fate;
+}
+
 static enum fate understand_approval(struct intake *intake, struct item *item, struct error *error)
 {
 	struct approval_event event;
 	struct view body;
-	enum fate fate =
-		codec_take_approval(intake->codec, item->record.value, intake->scratch, &event, &body, error);
+	enum fate fate = take_approval(intake, &item->record, &event, &body, error);
 	if (fate != FATE_OK)
 		return fate;
 	struct decision *decision = arena_alloc(intake->arena, sizeof(*decision));

@@ -1,4 +1,5 @@
 #include "worker/intake.h"
+#include "worker/learn.h"
 
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -10,6 +11,7 @@
 #define ASK_TIMEOUT_MS  5000 /* for one question to the broker */
 #define LOOK_MS         5000 /* protocol.md: every 5 s */
 #define LOOK_WAITING_MS 100
+#define PARKED_MS       1000
 
 struct part *intake_part(struct intake *intake, const char *topic, int32_t partition)
 {
@@ -17,6 +19,80 @@ struct part *intake_part(struct intake *intake, const char *topic, int32_t parti
 		if (intake->parts[i].partition == partition && strcmp(intake->parts[i].topic, topic) == 0)
 			return &intake->parts[i];
 	return NULL;
+}
+
+/* ---- partitions that wait for a schema ---- */
+
+static void let_go(struct part *part)
+{
+	if (part->parked)
+		record_done(&part->held);
+	part->parked = part->waits = false;
+}
+
+static void let_all_go(struct intake *intake)
+{
+	for (size_t i = 0; i < intake->parts_len; i++)
+		let_go(&intake->parts[i]);
+}
+
+enum fate intake_park(struct intake *intake, struct part *part, struct record *record, struct error *error)
+{
+	part->parked = true;
+	part->held = *record;
+	part->news = learn_count(intake->worker);
+	part->parked_ms = clock_mono_ms();
+	if (part->received < 0) { /* so that there is a row that can say that it waits */
+		part->received = record->at.offset;
+		intake->moved = true;
+	}
+	return reader_pause(intake->reader, part->topic, part->partition, error);
+}
+
+/* So long nobody else is told: most registries answer sooner. */
+static enum fate say_waits(struct intake *intake, struct part *part, struct error *error)
+{
+	if (part->waits || part->durable == POSITION_NEW || clock_mono_ms() - part->parked_ms < PARKED_MS)
+		return FATE_OK;
+	log_warn("intake",
+	         "%s [%" PRId32 "] waits at offset %" PRId64 " for the schema registry; the others go on",
+	         part->topic, part->partition, part->held.at.offset);
+	part->waits = true;
+	return store_position_waits(intake->store, intake->worker->cluster_id, part->topic, part->partition,
+	                            WAITS_REGISTRY, error);
+}
+
+static enum fate go_on(struct intake *intake, struct part *part, struct error *error)
+{
+	struct record record = part->held;
+	bool waited = part->waits;
+	part->parked = part->waits = false;
+	enum fate fate = intake->items_len == intake->items_cap ? intake_run_batch(intake, error) : FATE_OK;
+	if (fate != FATE_OK) {
+		record_done(&record);
+		return fate;
+	}
+	fate = intake_add(intake, part, &record, error);
+	if (fate != FATE_OK || part->parked) {
+		part->waits = waited;
+		return fate;
+	}
+	if (waited)
+		fate = store_position_waits(intake->store, intake->worker->cluster_id, part->topic, part->partition,
+		                            WAITS_NO, error);
+	return fate == FATE_OK ? reader_resume(intake->reader, part->topic, part->partition, error) : fate;
+}
+
+enum fate intake_look_at_parked(struct intake *intake, struct error *error)
+{
+	enum fate fate = FATE_OK;
+	for (size_t i = 0; i < intake->parts_len && fate == FATE_OK && intake->running; i++) {
+		struct part *part = &intake->parts[i];
+		if (part->parked)
+			fate = learn_count(intake->worker) == part->news ? say_waits(intake, part, error)
+			                                                 : go_on(intake, part, error);
+	}
+	return fate;
 }
 
 /* ---- the assignment ---- */
@@ -28,6 +104,7 @@ enum fate intake_given(struct intake *intake, const struct partition_at *given, 
 	if (parts == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for an assignment");
 	intake_drop_batch(intake);
+	let_all_go(intake);
 	free(intake->parts);
 	intake->parts = parts;
 	intake->parts_len = len;
@@ -61,6 +138,7 @@ enum fate intake_assigned(struct intake *intake, struct error *error)
 void intake_revoked(struct intake *intake)
 {
 	intake_drop_batch(intake);
+	let_all_go(intake);
 	intake->parts_len = 0;
 	intake->running = false;
 }
@@ -69,6 +147,7 @@ void intake_restart_in(struct intake *intake, int64_t wait_ms)
 {
 	struct error error;
 	intake_drop_batch(intake);
+	let_all_go(intake);
 	if (intake->running && reader_start(intake->reader, NULL, 0, &error) != FATE_OK)
 		log_error(LOG_LEVEL_WARN, "intake", &error);
 	intake->running = false;
@@ -262,6 +341,7 @@ static enum fate check_place(struct intake *intake, struct part *part, int64_t *
 static enum fate place_part(struct intake *intake, struct part *part, const struct position *row,
                             int64_t *ret_offset, struct error *error)
 {
+	let_go(part);
 	part->durable = part->received = row == NULL ? POSITION_NEW : row->next;
 	part->verify = false;
 	part->alarmed = false;

@@ -1,3 +1,4 @@
+#include "worker/learn.h"
 #include "worker/worker.h"
 
 #include "core/failpoint.h"
@@ -62,6 +63,8 @@ static enum fate reaper_open(struct reaper *reaper, struct worker *worker, struc
 	struct producer_settings settings = { .client_id = "fermata-reaper", .delivery_timeout_ms = 10000 };
 	settings.properties = config_kafka(worker->config, KAFKA_PRODUCER, &settings.properties_len);
 	enum fate fate = codec_new(&reaper->codec, &codec, error);
+	if (fate == FATE_OK)
+		learn_write_ids(worker, reaper->codec, reaper->approvals.topic);
 	if (fate == FATE_OK)
 		fate = worker_open_store(worker, "reaper", &reaper->store, error);
 	return fate == FATE_OK ? producer_open(&reaper->producer, &settings, error) : fate;

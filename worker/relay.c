@@ -1,4 +1,5 @@
 #include "worker/relay.h"
+#include "worker/learn.h"
 
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -220,7 +221,8 @@ static size_t waiting_ids(struct relay *relay, struct uuid *ids)
 	size_t len = 0;
 	int64_t now = clock_mono_ms();
 	for (size_t i = 0; i < relay->notes_len; i++)
-		if (relay->notes[i].kind == NOTE_WAIT && relay->notes[i].until_ms > now)
+		if (relay->notes[i].kind == NOTE_WAIT && relay->notes[i].until_ms > now &&
+		    relay->notes[i].news == learn_count(relay->worker))
 			ids[len++] = relay->notes[i].id;
 	return len;
 }
@@ -394,12 +396,17 @@ enum fate relay_open(struct relay *relay, struct error *error)
 	relay->plain = arena_new(4 * record + 16 * MIB);
 	relay->ledger = arena_new(4 * record + 64 * MIB);
 	buffer_init(&relay->out, bytes + 4 * record + 4 * MIB);
+	buffer_init(&relay->body, 4 * record + 4 * MIB);
 	backoff_init(&relay->backoff, 50, 5000);
 	if (relay->publications == NULL || relay->taken == NULL || relay->plain == NULL || relay->ledger == NULL)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for a relay");
-	struct codec_settings settings = { .record_bytes = 4 * record + MIB };
+	struct codec_settings settings = { .record_bytes = 4 * record + MIB, .catalog = relay->worker->catalog };
 	enum fate fate = codec_new(&relay->codec, &settings, error);
-	return fate == FATE_OK ? worker_open_store(relay->worker, "relay", &relay->store, error) : fate;
+	if (fate != FATE_OK)
+		return fate;
+	learn_write_ids(relay->worker, relay->codec, relay->topic);
+	learn_write_ids(relay->worker, relay->codec, config_text(config, PARAM_TOPICS_GATES));
+	return worker_open_store(relay->worker, "relay", &relay->store, error);
 }
 
 void relay_close(struct relay *relay)
@@ -411,6 +418,7 @@ void relay_close(struct relay *relay)
 	arena_free(relay->plain);
 	arena_free(relay->ledger);
 	buffer_done(&relay->out);
+	buffer_done(&relay->body);
 	free(relay->publications);
 }
 

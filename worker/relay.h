@@ -17,6 +17,7 @@ struct relay_note {
 	struct uuid id;
 	enum relay_note_kind kind;
 	int64_t until_ms; /* NOTE_WAIT: passed over until then (mono) */
+	uint64_t news;    /* NOTE_WAIT: learn_count then; not passed over once it has grown */
 	struct backoff backoff;
 };
 
@@ -69,6 +70,7 @@ struct relay {
 	struct arena *plain;  /* of one checkpoint while it is open */
 	struct arena *ledger; /* of one batch of R2 */
 	struct buffer out;    /* the encoded values of one transaction */
+	struct buffer body;   /* one suspend body with a migrated state in it */
 	struct publication *publications;
 	size_t publications_len;
 	size_t publications_cap;

@@ -1,5 +1,8 @@
 #include "worker/relay.h"
 
+#include "schemas/catalog.h"
+#include "worker/learn.h"
+
 #include "core/log.h"
 #include "core/metrics.h"
 
@@ -29,8 +32,10 @@ void relay_note_add(struct relay *relay, const struct uuid *id, enum relay_note_
 		*note = (struct relay_note){ .id = *id, .kind = kind };
 		backoff_init(&note->backoff, 500, 30000);
 	}
-	if (note->kind == NOTE_WAIT)
+	if (note->kind == NOTE_WAIT) {
 		note->until_ms = clock_mono_ms() + backoff_next(&note->backoff);
+		note->news = learn_count(relay->worker);
+	}
 }
 
 static void relay_note_drop(struct relay *relay, const struct uuid *id)
@@ -258,7 +263,7 @@ static enum fate copy_decisions(struct relay *relay, const struct outbox_row *ro
 }
 
 static enum fate put_resume(struct relay *relay, const struct outbox_row *row, struct view body,
-                            struct publication *publication, struct error *error)
+                            struct view migrated_from, struct publication *publication, struct error *error)
 {
 	const struct checkpoint *checkpoint = row->checkpoint;
 	const struct route *route =
@@ -268,6 +273,7 @@ static enum fate put_resume(struct relay *relay, const struct outbox_row *row, s
 		.resume_id_text = checkpoint->id_text,
 		.resume_id = checkpoint->id,
 		.verdict = checkpoint->verdict,
+		.migrated_from = migrated_from,
 		.resumed_at = now,
 		.expires_at = route->resume_ttl_ms > 0 ? now + route->resume_ttl_ms * 1000 : TIME_NONE,
 	};
@@ -284,14 +290,62 @@ static enum fate put_resume(struct relay *relay, const struct outbox_row *row, s
 	return fate == FATE_OK ? codec_put_resume(relay->codec, &event, body, &relay->out, error) : fate;
 }
 
+/* ---- schemas ---- */
+
+/* Unsealed, and under today's schema of the record, guarded. The body is the codec's, or in relay->plain. */
+static enum fate open_body(struct relay *relay, const struct checkpoint *row, struct view *ret_body,
+                           struct error *error)
+{
+	struct view sealed;
+	unsigned tries = 0;
+	enum fate fate = unseal(relay, row, &sealed, error);
+	if (fate != FATE_OK)
+		return fate;
+	do
+		fate = codec_today(relay->codec, row->sealed.schema_sha256, sealed, ret_body, error);
+	while (learn_more(relay->worker, relay->store, codec_want(relay->codec), &tries, &fate, error));
+	return fate == FATE_OK ? codec_guard_suspend_body(relay->codec, *ret_body, error) : fate;
+}
+
+static enum fate migrate_once(struct relay *relay, const struct app_state *state, struct app_state *ret_state,
+                              struct view *ret_from, struct error *error)
+{
+	struct schema_want want;
+	unsigned tries = 0;
+	enum fate fate;
+	do
+		fate = state_migrate(relay->worker->catalog, state, relay->plain, ret_state, ret_from, &want, error);
+	while (learn_more(relay->worker, relay->store, &want, &tries, &fate, error));
+	return fate;
+}
+
+/* The application's state in it under the schema that is read today. *ret_from: the schema it was written with,
+ * null when it is as it was. What a schema that was only just added mends is not refused. */
+static enum fate migrate_state(struct relay *relay, struct view *body, struct view *ret_from,
+                               struct error *error)
+{
+	struct app_state state, today;
+	enum fate fate = codec_read_state(relay->codec, *body, relay->plain, &state, error);
+	if (fate == FATE_OK)
+		fate = migrate_once(relay, &state, &today, ret_from, error);
+	if (fate == FATE_REJECT && learn_folder_changed(relay->worker))
+		fate = migrate_once(relay, &state, &today, ret_from, error);
+	if (fate != FATE_OK || view_is_null(*ret_from))
+		return fate;
+	buffer_reset(&relay->body);
+	fate = codec_replace_state(relay->codec, *body, &today, &relay->body, error);
+	*body = buffer_view(&relay->body);
+	return fate;
+}
+
 /* Opens one decided checkpoint and encodes its resume and the gate event that goes with it. */
 static enum fate encode_row(struct relay *relay, const struct outbox_row *row, struct error *error)
 {
 	const struct checkpoint *checkpoint = row->checkpoint;
-	struct view body;
-	enum fate fate = unseal(relay, checkpoint, &body, error);
+	struct view body, migrated_from;
+	enum fate fate = open_body(relay, checkpoint, &body, error);
 	if (fate == FATE_OK)
-		fate = codec_guard_suspend_body(relay->codec, body, error);
+		fate = migrate_state(relay, &body, &migrated_from, error);
 	if (fate != FATE_OK)
 		return fate;
 	struct publication *publication = next_publication(relay, &checkpoint->id);
@@ -301,7 +355,7 @@ static enum fate encode_row(struct relay *relay, const struct outbox_row *row, s
 	publication->version = checkpoint->version + 1;
 	publication->key = checkpoint->session_id;
 	publication->decided_at = checkpoint->decided_at;
-	fate = put_resume(relay, row, body, publication, error);
+	fate = put_resume(relay, row, body, migrated_from, publication, error);
 	if (fate == FATE_OK)
 		fate = finish_publication(relay, publication, error);
 	if (fate != FATE_OK)
@@ -392,10 +446,10 @@ static enum fate encode_gate(struct relay *relay, const struct gate_row *row, st
 	struct action action = { 0 };
 	struct view body;
 	if (!view_is_null(checkpoint->sealed.body)) {
-		enum fate fate = unseal(relay, checkpoint, &body, error);
+		enum fate fate = open_body(relay, checkpoint, &body, error);
 		if (fate == FATE_RETRY)
 			return FATE_OK; /* it stays in gate_outbox */
-		if (fate == FATE_OK && codec_guard_suspend_body(relay->codec, body, error) == FATE_OK)
+		if (fate == FATE_OK)
 			read_action(relay, checkpoint, body, &action);
 	}
 	size_t out_len = relay->out.len, publications_len = relay->publications_len;
@@ -424,5 +478,6 @@ enum fate relay_encode(struct relay *relay, const struct relay_take *take, struc
 			fate = encode_gate(relay, &take->gates[i], error);
 	}
 	arena_reset(relay->plain);
+	buffer_reset(&relay->body);
 	return fate;
 }

@@ -1,5 +1,7 @@
 #include "worker/relay.h"
 
+#include "worker/learn.h"
+
 #include "core/failpoint.h"
 #include "core/log.h"
 #include "core/metrics.h"
@@ -132,21 +134,31 @@ static enum fate room_for_found(struct reading *reading, struct error *error)
 	return FATE_OK;
 }
 
+static enum fate read_head(struct relay *relay, const struct record *record, struct resume_event *ret_event,
+                           struct error *error)
+{
+	unsigned tries = 0;
+	enum fate fate;
+	do {
+		codec_schema_header(relay->codec, record_header(record, SCHEMA_ID_HEADER));
+		fate = codec_take_resume_head(relay->codec, record->value, relay->ledger, ret_event, error);
+	} while (learn_more(relay->worker, relay->store, codec_want(relay->codec), &tries, &fate, error));
+	return fate;
+}
+
 static enum fate take_head(struct reading *reading, const struct record *record,
                            struct resume_event *ret_event, struct error *error)
 {
 	struct relay *relay = reading->relay;
 	enum fate fate = room_for_found(reading, error);
 	if (fate == FATE_OK)
-		fate = codec_take_resume_head(relay->codec, record->value, relay->ledger, ret_event, error);
+		fate = read_head(relay, record, ret_event, error);
 	if (fate != FATE_RETRY || error->code != ERR_MEMORY || reading->found_len == 0)
 		return fate;
 	fate = advance(reading, false, error); /* what was found so far takes the memory */
 	if (fate == FATE_OK)
 		fate = room_for_found(reading, error);
-	if (fate == FATE_OK)
-		fate = codec_take_resume_head(relay->codec, record->value, relay->ledger, ret_event, error);
-	return fate;
+	return fate == FATE_OK ? read_head(relay, record, ret_event, error) : fate;
 }
 
 /* What is not a resume of ours was written by somebody who should not: it is counted and passed over. */
@@ -155,6 +167,11 @@ static enum fate note_found(struct reading *reading, const struct record *record
 	struct relay *relay = reading->relay;
 	struct resume_event event;
 	enum fate fate = take_head(reading, record, &event, error);
+	if (fate == FATE_REJECT && error->code == ERR_UNKNOWN_SCHEMA) {
+		error->fate = FATE_RETRY; /* a newer worker may have published it: to pass it over would be to do so twice */
+		return error_wrap(error, "ALARM offset %" PRId64 " cannot be read, and nothing is published here until it can",
+		                  record->at.offset);
+	}
 	if (fate == FATE_REJECT) {
 		metrics_add(METRIC_LEDGER_FOREIGN, 1);
 		log_warn("relay", "%s [%" PRId32 "] offset %" PRId64 " is not a resume: %s", relay->topic,

@@ -1,4 +1,5 @@
 #include "worker/startup.h"
+#include "worker/learn.h"
 
 #include "core/log.h"
 
@@ -153,19 +154,25 @@ static enum fate step_installation(struct worker *worker, const struct worker_op
 	                          &worker->topics_len, error);
 }
 
+static enum fate step_schemas(struct worker *worker, const struct worker_options *options,
+                              struct store *store, struct error *error)
+{
+	(void)options;
+	enum fate fate = learn_keep_own(worker, store, error);
+	return fate == FATE_OK ? learn_own_ids(worker, store, error) : fate;
+}
+
 enum fate startup(struct worker *worker, const struct worker_options *options, struct error *error)
 {
-	static step *const steps[] = { step_vault, step_postgres, step_kafka, step_installation };
-	if (config_text(worker->config, PARAM_REGISTRY_URL) != NULL)
-		return error_set(error, FATE_FATAL, ERR_USAGE,
-		                 "registry.url is set, and this version has no schema registry: take it out, records "
-		                 "are framed as Avro single objects");
+	static step *const steps[] = { step_vault, step_postgres, step_kafka, step_installation, step_schemas };
 	worker->arena = arena_new((size_t)4 << 20);
 	if (worker->arena == NULL)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory");
 	vault_sha256(view_of(config_routes_text(worker->config)), worker->routes_digest);
 	struct store *store = NULL;
-	enum fate fate = worker_open_store(worker, "start", &store, error);
+	enum fate fate = learn_open(worker, error);
+	if (fate == FATE_OK)
+		fate = worker_open_store(worker, "start", &store, error);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && fate == FATE_OK; i++) {
 		if (worker_stopping(worker))
 			break;
@@ -221,7 +228,7 @@ static bool end_reached(const struct partition_at *end, const struct position *r
 {
 	for (size_t i = 0; i < len; i++)
 		if (rows[i].partition == end->partition && view_equal_text(rows[i].topic, end->topic))
-			return rows[i].waits != WAITS_NO || rows[i].next >= end->offset;
+			return rows[i].waits == WAITS_ALARM || rows[i].next >= end->offset;
 	return end->offset == 0;
 }
 

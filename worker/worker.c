@@ -1,5 +1,6 @@
 #include "worker/worker.h"
 #include "worker/health.h"
+#include "worker/learn.h"
 #include "worker/startup.h"
 
 #include "core/log.h"
@@ -179,8 +180,8 @@ static void watch_drain(struct worker *worker, struct drain *drain)
 	                                           : clock_mono_ms() - drain->away_since_ms;
 	if (!done && away > DRAIN_AWAY_MS) {
 		(void)error_set(&error, FATE_RETRY, ERR_SERVICE,
-		                "drain: Kafka or PostgreSQL stayed away for a minute: look at the lines above, then "
-		                "run it again");
+		                "drain: Kafka, PostgreSQL or the schema registry stayed away for a minute: look at the "
+		                "lines above, then run it again");
 		worker_fail(worker, "worker", &error);
 	}
 }
@@ -200,7 +201,7 @@ static void *watch_thread(void *argument)
 /* ---- threads ---- */
 
 struct threads {
-	pthread_t ids[4];
+	pthread_t ids[5];
 	size_t len;
 };
 
@@ -223,6 +224,8 @@ static enum fate start_threads(struct worker *worker, struct watch *watch, struc
 		fate = start_thread(threads, intake_thread, worker, error);
 	if (fate == FATE_OK)
 		fate = start_thread(threads, reaper_thread, worker, error);
+	if (fate == FATE_OK)
+		fate = start_thread(threads, learn_thread, worker, error);
 	return fate == FATE_OK ? start_thread(threads, watch_thread, watch, error) : fate;
 }
 
@@ -309,6 +312,7 @@ void worker_done(struct worker *worker)
 {
 	reader_close(worker->ends, CLOSE_MS);
 	vault_close(worker->vault);
+	learn_close(worker);
 	arena_free(worker->arena);
 	pthread_cond_destroy(&worker->stop_changed);
 	pthread_mutex_destroy(&worker->mutex);

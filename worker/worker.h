@@ -5,6 +5,7 @@
  *   main      signals                        intake    both topics in, one transaction a batch
  *   shards    the relays' group              relay     one for each shard that this worker holds
  *   reaper    expiry, sweeps, days ahead     watch     gauges, the end of a drain
+ *   schemas   follows the folder, asks the registry
  */
 #ifndef FERMATA_WORKER_WORKER_H
 #define FERMATA_WORKER_WORKER_H
@@ -25,6 +26,7 @@ enum worker_part {
 	PART_INTAKE_POSTGRES,
 	PART_RELAY,
 	PART_REAPER,
+	PART_REGISTRY, /* something waits for it */
 	PART_COUNT,
 };
 
@@ -48,6 +50,8 @@ struct worker {
 	pthread_cond_t stop_changed;
 
 	struct shards *shards;
+	struct catalog *catalog; /* every schema that is known (schemas/catalog.h) */
+	struct learner *learner; /* and what is missing of them (worker/learn.h) */
 
 	bool quiet;           /* a command that runs once: it says itself what failed */
 	struct error failure; /* the first one */

@@ -1,5 +1,6 @@
 // links: worker schemas vault config store consumer producer core
 // One record on its way into a batch: decoded, checked, sealed; and what of it is kept in clear.
+#include "test_learn_none.h"
 #include "test_vault.h"
 
 #include "config/config.h"
@@ -38,6 +39,26 @@ static void set_header(const char *name, const char *value)
 {
 	assert_true(headers_len < HEADERS);
 	headers[headers_len++] = (struct header){ name, view_of(value) };
+}
+
+/* ---- schemas ---- */
+
+static uint8_t kept_sha256[32]; /* of what was said to be sealed last */
+
+enum fate learn_keep_sealed(struct worker *worker, struct store *store, const uint8_t sha256[32],
+                            struct error *error)
+{
+	(void)worker;
+	(void)store;
+	(void)error;
+	memcpy(kept_sha256, sha256, sizeof(kept_sha256));
+	return FATE_OK;
+}
+
+void learn_ahead(struct worker *worker, const struct app_state *state)
+{
+	(void)worker;
+	(void)state;
 }
 
 /* ---- an intake of nothing but what one record needs ---- */

@@ -7,6 +7,7 @@
 #define FERMATA_TESTS_UNIT_TEST_INTAKE_ITEM_H
 
 #include "test_judge.h"
+#include "test_learn_none.h"
 
 #include "config/config.h"
 #include "core/log.h"
@@ -56,6 +57,8 @@ static struct {
 	bool letters_away;
 	int closed; /* producers of letters that were given up */
 	int wakes;
+	const char *paused; /* the topic of the last one that was paused or resumed */
+	bool pauses;
 } kafka;
 
 static inline int topic_index(const char *topic)
@@ -232,6 +235,26 @@ enum fate reader_start(struct reader *reader, const struct partition_at *parts, 
 	return FATE_OK;
 }
 
+enum fate reader_pause(struct reader *reader, const char *topic, int32_t partition, struct error *error)
+{
+	(void)reader;
+	(void)partition;
+	(void)error;
+	kafka.paused = topic;
+	kafka.pauses = true;
+	return FATE_OK;
+}
+
+enum fate reader_resume(struct reader *reader, const char *topic, int32_t partition, struct error *error)
+{
+	(void)reader;
+	(void)partition;
+	(void)error;
+	kafka.paused = topic;
+	kafka.pauses = false;
+	return FATE_OK;
+}
+
 enum fate reader_range(struct reader *reader, const char *topic, int32_t partition, int timeout_ms,
                        int64_t *ret_low, int64_t *ret_end, struct error *error)
 {
@@ -316,7 +339,7 @@ void worker_part_ok(struct worker *worker, enum worker_part part, bool ok)
 }
 
 /* A value of two characters: s1 is the suspend event of 1, a1 an approval of it, x cannot be understood, m
- * does not fit beside anything else, M does not fit at all. */
+ * does not fit beside anything else, M does not fit at all, u3 is in a schema that comes with the third news. */
 enum fate intake_understand(struct intake *intake, struct item *item, struct error *error)
 {
 	const char *value = (const char *)item->record.value.data;
@@ -328,6 +351,8 @@ enum fate intake_understand(struct intake *intake, struct item *item, struct err
 		(void)error_set(&item->why, FATE_REJECT, ERR_MALFORMED, "no");
 		return FATE_OK;
 	}
+	if (value[0] == 'u' && news < (uint64_t)number)
+		return error_set(error, FATE_RETRY, ERR_UNKNOWN_SCHEMA, "the registry is asked");
 	if (value[0] == 'M' || (value[0] == 'm' && intake->items_len > 0))
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a record");
 	if (item->suspend)
@@ -362,6 +387,7 @@ static inline int setup(void **state)
 	assert_non_null(room);
 	memset(&db, 0, sizeof(db));
 	memset(&kafka, 0, sizeof(kafka));
+	news = 0;
 	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	db.world = world_new();
 	assert_int_equal(config_load(&room->config, &request, &error), FATE_OK);
@@ -392,7 +418,7 @@ static inline int teardown(void **state)
 	struct room *room = *state;
 	struct intake *intake = &room->intake;
 
-	intake_drop_batch(intake);
+	intake_revoked(intake);
 	arena_free(intake->arena);
 	arena_free(intake->work);
 	arena_free(intake->positions);

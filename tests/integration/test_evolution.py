@@ -1,0 +1,304 @@
+"""State that last year's agent wrote, and records of other versions, from the topic to the resume."""
+
+import json
+
+import pytest
+
+import avrolib
+import evolution
+import records
+from acts import pending
+
+SUSPEND = "fermata.v1.SuspendEvent"
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(tmp_path):
+    """A folder of schemas."""
+    return evolution.Folder(tmp_path / "schemas")
+
+
+@pytest.fixture(name="world")
+def fixture_world(make_world, folder):
+    """A world with a worker that looks into the folder."""
+    world = make_world(settings={"schemas.path": str(folder.path)})
+    world.start_worker()
+    return world
+
+
+def resumed_state(world, sent):
+    """The datum of the resume of a suspend, and its state."""
+    datum = world.wait_resume(sent.id).datum
+    return datum, datum["state"]
+
+
+# ---- the three changes that people make ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change, wanted",
+    [
+        (evolution.field_added, {**evolution.V1_DATUM, "budget": 1.5}),
+        (evolution.field_renamed, {"stage": "CHECK", "tries": 3, "mood": "GRUMPY"}),
+        (evolution.symbol_retired, {**evolution.V1_DATUM, "mood": "CALM"}),
+    ],
+    ids=["added", "renamed", "retired"],
+)
+def test_the_changes_that_people_make(world, folder, change, wanted):
+    """The session that waits loads under the schema of a deployment that came after it slept."""
+    folder.reader(evolution.V1)
+    old = evolution.coder(evolution.V1)
+    sent = pending(world, state=evolution.state(evolution.V1, evolution.V1_DATUM))
+    folder.writer(evolution.V1)
+    folder.reader(change())
+    new = evolution.coder(change())
+    world.wait(
+        lambda: world.sql(
+            "SELECT 1 FROM fermata.schema_text WHERE fingerprint = %s", new.fingerprint
+        ),
+        "the folder to be read again",
+    )
+    world.decide(sent)
+    datum, state = resumed_state(world, sent)
+    assert state["schema"] == evolution.STATE and state["fingerprint"] == new.fingerprint
+    assert new.decode_body(state["body"]) == wanted
+    assert datum["migrated_from"] == old.fingerprint.hex()
+    for name, value in sent.datum.items():
+        if name != "state":
+            assert avrolib.same(datum[name], value), name
+
+
+def test_the_file_of_an_old_schema_may_go(world, folder):
+    """What the folder ever held is kept in the database."""
+    folder.writer(evolution.V1)
+    folder.reader(evolution.field_added())
+    code = evolution.coder(evolution.V1)
+    world.wait(
+        lambda: world.sql(
+            "SELECT 1 FROM fermata.schema_text WHERE fingerprint = %s", code.fingerprint
+        ),
+        "the folder to be read",
+    )
+    world.workers[-1].stop()
+    (folder.path / evolution.STATE / "v1.avsc").unlink()
+    world.start_worker()
+    sent = pending(world, state=evolution.state(evolution.V1, evolution.V1_DATUM))
+    world.decide(sent)
+    datum, state = resumed_state(world, sent)
+    assert datum["migrated_from"] == code.fingerprint.hex()
+    assert evolution.coder(evolution.field_added()).decode_body(state["body"])["budget"] == 1.5
+
+
+def test_unchanged(world, folder):
+    """A state in the reader's own schema, one that nobody reads here, JSON, and none."""
+    folder.reader(evolution.V1)
+    other = json.loads(json.dumps(evolution.V1).replace(evolution.STATE, "com.example.Other"))
+    states = [
+        evolution.state(evolution.V1, evolution.V1_DATUM),
+        evolution.state(other, evolution.V1_DATUM),
+        evolution.json_state(b'{"step": [1e400, "\\u0000"], "step": 2}'),
+        None,
+    ]
+    for state in states:
+        sent = pending(world, state=state)
+        world.decide(sent)
+        datum, got = resumed_state(world, sent)
+        assert avrolib.same(got, state) and datum["migrated_from"] is None
+
+
+# ---- the one that must be refused ----------------------------------------------------------
+
+
+def quarantined(world, sent, *words):
+    """The checkpoint is set aside, and row and gate event say why."""
+    world.wait_state(sent.id, "QUARANTINED")
+    reason = world.sql(
+        "SELECT reason FROM fermata.checkpoint WHERE checkpoint_id = %s", sent.id
+    )[0][0]
+    for word in words:
+        assert word in reason, reason
+    event = world.wait_gate(sent.id, lambda e: e["state"] == "QUARANTINED", "is QUARANTINED")
+    assert event["reason"] == reason
+    assert evolution.V1_DATUM["step"] not in reason
+    return reason
+
+
+def test_a_required_field_and_how_it_is_mended(world, folder):
+    """Set aside with its decision; the schema mended, retried, resumed with the same decision."""
+    folder.reader(evolution.field_required())
+    folder.writer(evolution.V1)
+    sent = pending(world, state=evolution.state(evolution.V1, evolution.V1_DATUM))
+    decision = world.decide(sent)
+    quarantined(world, sent, "owner", "default")
+    assert not world.read("resumes")
+    other = pending(world)  # nobody else waits for it
+    world.decide(other)
+    world.wait_resume(other.id)
+
+    listed = world.run("quarantine", "list", "--json").json
+    assert [each["checkpoint_id"] for each in listed] == [sent.id]
+    assert "owner" in world.run("quarantine", "show", sent.id).out
+    world.run("quarantine", "retry", sent.id)  # nothing has been mended yet
+    world.wait(
+        lambda: any(
+            event["state"] == "QUARANTINED"
+            for event in world.gates(sent.id)[2:]
+        ),
+        "it to be set aside once more",
+    )
+    mended = evolution.field_required()
+    mended["fields"][-1]["default"] = "nobody"
+    folder.reader(mended)
+    world.run("quarantine", "retry", sent.id)
+    datum, state = resumed_state(world, sent)
+    assert evolution.coder(mended).decode_body(state["body"])["owner"] == "nobody"
+    assert [d["decision_id"] for d in datum["decisions"]] == [decision.decision_id]
+    world.wait_state(sent.id, "RESUMED")
+    assert len([r for r in world.read("resumes") if r.datum["checkpoint_id"] == sent.id]) == 1
+
+
+def test_an_unknown_writer_and_how_it_is_mended(world, folder):
+    """Nobody has the schema that the state was written with: add it, retry."""
+    folder.reader(evolution.field_added())
+    sent = pending(world, state=evolution.state(evolution.V1, evolution.V1_DATUM))
+    world.decide(sent)
+    code = evolution.coder(evolution.V1)
+    quarantined(world, sent, code.fingerprint.hex(), "schemas.path")
+    folder.writer(evolution.V1)
+    world.run("quarantine", "retry", "--all")
+    datum, _ = resumed_state(world, sent)
+    assert datum["migrated_from"] == code.fingerprint.hex()
+
+
+def test_a_state_that_is_cut_off(world, folder):
+    """Set aside when it is to be loaded, and says why."""
+    folder.reader(evolution.V1)
+    sent = pending(
+        world, state={**evolution.state(evolution.V1, evolution.V1_DATUM), "body": b"\x02a"}
+    )
+    world.decide(sent)
+    quarantined(world, sent, "state")
+
+
+@pytest.mark.parametrize(
+    "state, word",
+    [
+        (evolution.json_state(b'{"a": 1,}'), "JSON"),
+        ({**evolution.state(evolution.V1, evolution.V1_DATUM), "fingerprint": b"123"}, "8"),
+    ],
+    ids=["no-json", "fingerprint"],
+)
+def test_a_state_that_is_not_what_it_says(world, state, word):
+    """What can be seen without its schema is seen before anything waits."""
+    sent = world.suspend(state=state)
+    letter = world.wait_letter(sent.ack)
+    assert letter.header("fermata.error.code") == "invalid"
+    assert word in letter.header("fermata.error.reason")
+
+
+def test_a_broken_file_stops_nobody(world, folder):
+    """A file that is no schema is named in the log; what was there before goes on."""
+    folder.reader(evolution.V1)
+    code = evolution.coder(evolution.V1)
+    world.wait(
+        lambda: world.sql(
+            "SELECT 1 FROM fermata.schema_text WHERE fingerprint = %s", code.fingerprint
+        ),
+        "the folder to be read",
+    )
+    folder.reader("{", name="com.example.Broken")
+    world.wait(lambda: "com.example.Broken" in world.workers[-1].log, "the log to name the file")
+    sent = pending(world, state=evolution.state(evolution.V1, evolution.V1_DATUM))
+    world.decide(sent)
+    assert avrolib.same(resumed_state(world, sent)[1], sent.datum["state"])
+    world.workers[-1].stop()
+    worker = world.start_worker()
+    worker.ended_by_us = True
+    assert worker.wait() == 2 and "com.example.Broken" in worker.log
+
+
+# ---- the records themselves ----------------------------------------------------------------
+
+
+def old_suspend():
+    """SuspendEvent as a version wrote it that knew no tenants and no labels."""
+
+    def change(schema):
+        fields = schema["fields"]
+        fields[:] = [field for field in fields if field["name"] != "tenant"]
+        gate = next(field for field in fields if field["name"] == "gate")["type"]
+        gate["fields"] = [field for field in gate["fields"] if field["name"] != "expires_at"]
+
+    return evolution.of_another_version("SuspendEvent", change)
+
+
+def new_suspend():
+    """SuspendEvent of a version to come, with a field that nobody here knows."""
+    return evolution.of_another_version(
+        "SuspendEvent",
+        lambda schema: schema["fields"].insert(
+            3, {"name": "mood", "type": ["null", "string"], "default": None}
+        ),
+    )
+
+
+def send_as(world, code, datum):
+    """Produce a suspend in another version's schema."""
+    return world.send_suspend(datum, value=code.lie(datum))
+
+
+@pytest.mark.parametrize("version, extra", [(old_suspend, {}), (new_suspend, {"mood": "calm"})])
+def test_suspends_of_other_versions(world, folder, version, extra):
+    """An old SuspendEvent and a new one, by this worker; the digest is of what was sent."""
+    schema, code = version()
+    folder.writer(schema, name=SUSPEND, file="other")
+    datum = records.make_suspend(state=evolution.json_state(b"[]"))
+    sent = send_as(world, code, {**datum, **extra})
+    world.wait_state(sent.id, "PENDING")
+    event = world.wait_gate(sent.id, lambda e: True, "is the first")
+    assert event["digest"] == sent.digest and event["action"] == datum["gate"]["action"]
+    shown = world.run("show", sent.id, "--state", "--json").json[0]
+    assert json.dumps(shown).count(records.STORY_HISTORY[0][1]) == 1
+    (folder.path / SUSPEND / "other.avsc").unlink()
+    world.workers[-1].stop()
+    world.start_worker()
+    world.run("approve", sent.id)
+    datum["tenant"] = "default"
+    got = world.wait_resume(sent.id).datum
+    for name, value in datum.items():
+        assert avrolib.same(got[name], value), name
+    assert got["migrated_from"] is None
+
+
+def test_an_approval_of_another_version(world, folder):
+    """A decision with a field more."""
+    schema, code = evolution.of_another_version(
+        "ApprovalEvent",
+        lambda s: s["fields"].append({"name": "mood", "type": "string", "default": ""}),
+    )
+    folder.writer(schema, name="fermata.v1.ApprovalEvent", file="next")
+    sent = pending(world)
+    decision = records.make_approval(sent.datum)
+    world.send_approval(decision, value=code.encode({**decision, "mood": "sunny"}))
+    datum, _ = resumed_state(world, sent)
+    assert [d["decision_id"] for d in datum["decisions"]] == [decision["decision_id"]]
+
+
+def test_a_version_that_nobody_knows(world):
+    """A dead letter, as long as its schema is nowhere."""
+    _, code = new_suspend()
+    sent = send_as(world, code, {**records.make_suspend(), "mood": None})
+    letter = world.wait_letter(sent.ack)
+    assert letter.header("fermata.error.code") == "unknown_schema"
+    assert code.fingerprint.hex() in letter.header("fermata.error.reason")
+    assert letter.value == sent.value
+
+
+def test_a_schema_of_another_record(world, folder):
+    """A known schema in the wrong place is no way in."""
+    folder.writer(evolution.V1, name=SUSPEND, file="wrong")
+    code = evolution.coder(evolution.V1)
+    value = code.encode(evolution.V1_DATUM)
+    ack = world.send("suspends", value, b"key")
+    letter = world.wait_letter(ack)
+    assert letter.header("fermata.error.code") in ("unknown_schema", "invalid")
