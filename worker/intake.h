@@ -27,7 +27,7 @@ struct part {
 	bool parked;
 	bool waits; /* and its row says so */
 	struct record held;
-	uint64_t news;       /* learn_count when it was parked */
+	uint64_t news;     /* learn_count when it was parked */
 	int64_t parked_ms; /* mono: since when */
 };
 

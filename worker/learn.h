@@ -26,6 +26,8 @@ void learn_write_ids(const struct worker *worker, struct codec *codec, const cha
 
 /* Follows the folder and asks the registry, until the worker stops. */
 void *learn_thread(void *worker);
+/* The worker is to stop: a question that is out at the registry is given up. */
+void learn_interrupt(struct worker *worker);
 
 /*
  * After a codec's fate of RETRY with ERR_UNKNOWN_SCHEMA: looks for what it wants. True: the codec may be called again.

@@ -94,8 +94,7 @@ static enum fate own_id(struct worker *worker, struct store *store, enum record_
 	bool found = false;
 	int32_t id = 0;
 	buffer_init(&subject, 4096);
-	subject_name(registry_strategy_of(worker->config),
-	             topic, full_name, &subject);
+	subject_name(registry_strategy_of(worker->config), topic, full_name, &subject);
 	buffer_append_byte(&subject, '\0');
 	const char *name = (const char *)subject.data;
 	enum fate fate = buffer_failed(&subject)
@@ -240,8 +239,8 @@ static const char *record_subject(struct learning *learning, const struct schema
 			continue;
 		struct buffer subject;
 		buffer_init(&subject, 4096);
-		subject_name(registry_strategy_of(config),
-		             config_text(config, records[i].topic), records[i].name, &subject);
+		subject_name(registry_strategy_of(config), config_text(config, records[i].topic), records[i].name,
+		             &subject);
 		char *text =
 			buffer_failed(&subject) ? NULL : arena_text(learning->learner->arena, buffer_view(&subject));
 		buffer_done(&subject);
@@ -356,6 +355,12 @@ static void refresh(struct learning *learning)
 	if (fate != FATE_OK)
 		say(learning, &error);
 	arena_free(arena);
+}
+
+void learn_interrupt(struct worker *worker)
+{
+	if (worker->learner != NULL && worker->learner->registry != NULL)
+		registry_interrupt(worker->learner->registry);
 }
 
 void *learn_thread(void *argument)

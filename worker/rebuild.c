@@ -1,4 +1,5 @@
 #include "worker/rebuild.h"
+#include "worker/learn.h"
 #include "worker/rebuild_inner.h"
 #include "worker/relay.h"
 #include "worker/scan.h"
@@ -227,6 +228,9 @@ static enum fate prepare(struct rebuild *rebuild, struct error *error)
 	enum fate fate = startup(worker, &options, error);
 	if (fate != FATE_OK || worker_stopping(worker))
 		return fate;
+	rebuild->learns = pthread_create(&rebuild->schemas, NULL, learn_thread, worker) == 0;
+	if (!rebuild->learns)
+		return error_set(error, FATE_FATAL, ERR_SYSTEM, "no more threads can be started");
 	fate = worker_open_store(worker, "rebuild", &rebuild->store, error);
 	if (fate == FATE_OK)
 		fate = look_at_group(rebuild, "", error);
@@ -274,6 +278,11 @@ enum fate rebuild_run(const struct config *config, const struct rebuild_options 
 	enum fate fate = rebuild.arena != NULL
 	                     ? run(&rebuild, error)
 	                     : error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for a rebuild");
+	if (rebuild.learns) {
+		worker_stop(&rebuild.worker);
+		learn_interrupt(&rebuild.worker);
+		pthread_join(rebuild.schemas, NULL);
+	}
 	ret_report->took_ms = clock_mono_ms() - begun_ms;
 	letters_known_done(&rebuild.letters);
 	store_close(rebuild.store);

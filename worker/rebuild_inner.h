@@ -36,6 +36,8 @@ struct rebuild {
 	struct letters_known letters;
 	struct goal *goals;
 	size_t goals_len;
+	pthread_t schemas; /* the thread that asks the registry */
+	bool learns;       /* it runs */
 	struct pace paces[REBUILD_PHASES];
 	int64_t looked_ms;     /* mono: when the database was asked last */
 	int64_t told_ms;       /* and when the caller was told */

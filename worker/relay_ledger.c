@@ -168,9 +168,11 @@ static enum fate note_found(struct reading *reading, const struct record *record
 	struct resume_event event;
 	enum fate fate = take_head(reading, record, &event, error);
 	if (fate == FATE_REJECT && error->code == ERR_UNKNOWN_SCHEMA) {
-		error->fate = FATE_RETRY; /* a newer worker may have published it: to pass it over would be to do so twice */
-		return error_wrap(error, "ALARM offset %" PRId64 " cannot be read, and nothing is published here until it can",
-		                  record->at.offset);
+		error->fate =
+			FATE_RETRY; /* a newer worker may have published it: to pass it over would be to do so twice */
+		return error_wrap(
+			error, "ALARM offset %" PRId64 " cannot be read, and nothing is published here until it can",
+			record->at.offset);
 	}
 	if (fate == FATE_REJECT) {
 		metrics_add(METRIC_LEDGER_FOREIGN, 1);

@@ -179,9 +179,10 @@ static void watch_drain(struct worker *worker, struct drain *drain)
 	               : drain->away_since_ms == 0 ? 0
 	                                           : clock_mono_ms() - drain->away_since_ms;
 	if (!done && away > DRAIN_AWAY_MS) {
-		(void)error_set(&error, FATE_RETRY, ERR_SERVICE,
-		                "drain: Kafka, PostgreSQL or the schema registry stayed away for a minute: look at the "
-		                "lines above, then run it again");
+		(void)error_set(
+			&error, FATE_RETRY, ERR_SERVICE,
+			"drain: Kafka, PostgreSQL or the schema registry stayed away for a minute: look at the "
+			"lines above, then run it again");
 		worker_fail(worker, "worker", &error);
 	}
 }
@@ -278,6 +279,7 @@ static void work(struct worker *worker, struct watch *watch, const sigset_t *set
 		;
 	struct guard guard;
 	guard_begin(&guard, worker);
+	learn_interrupt(worker);
 	for (size_t i = 0; i < threads.len; i++)
 		pthread_join(threads.ids[i], NULL);
 	shards_free(worker);
