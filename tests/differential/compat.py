@@ -14,6 +14,7 @@ import argparse
 import base64
 import collections
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -52,8 +53,9 @@ def check(fermata, folder, one):
     reader, writer = folder / f"{one['id']}.new", folder / f"{one['id']}.old"
     reader.write_text(json.dumps(one["reader"]))
     writer.write_text(json.dumps(one["writer"]))
+    ours = {key: value for key, value in os.environ.items() if not key.startswith("FERMATA_")}
     done = subprocess.run([fermata, "schema", "check", reader, "--against", writer, "--mode", "FULL", "--json"],
-                          capture_output=True, text=True, check=False)
+                          capture_output=True, text=True, check=False, env=ours)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     reader.unlink()
     writer.unlink()

@@ -17,15 +17,15 @@ GUID = uuid.UUID("0192a3b4-c5d6-4e7f-8899-aabbccddeeff")
 
 
 @pytest.fixture(name="client")
-def fixture_client(apicurio):
+def fixture_client(registry):
     """The registry."""
-    return registries.Client(apicurio.url)
+    return registries.Client(registry.url)
 
 
 @pytest.fixture(name="proxy")
-def fixture_proxy(apicurio):
+def fixture_proxy(registry):
     """A way to the registry that can be cut."""
-    proxy = registries.Proxy(apicurio.url)
+    proxy = registries.Proxy(registry.url)
     yield proxy
     proxy.close()
 
@@ -200,7 +200,7 @@ def waits(world):
 
 def ready(world):
     """GET /ready of the worker."""
-    return "fermata_ready 1" in world.workers[-1].metrics()
+    return "\nfermata_ready 1\n" in world.workers[-1].metrics()
 
 
 def test_an_outage_is_a_retry(world, client, proxy):
@@ -306,8 +306,8 @@ def test_a_version_that_the_subject_lacks(world, client):
     """Set aside; registered, retried, resumed."""
     name = own_name()
     old, new = renamed(evolution.V1, name), renamed(evolution.field_added(), name)
-    client.rule(name, "NONE")
     client.register(name, new)
+    client.rule(name, "NONE")
     sent = pending(world, state=evolution.state(old, evolution.V1_DATUM))
     world.decide(sent)
     world.wait_state(sent.id, "QUARANTINED")
