@@ -41,12 +41,12 @@ def check_laws(walker):
     world, traffic = walker.world, walker.traffic
     traffic.pause()
     walker.settle()
-    world.settle(PATIENCE)
     world.wait(
         lambda: not world.sql("SELECT 1 FROM fermata.expiry LIMIT 1"),
         lambda: f"no gate to be left whose end has passed: {world.sql('SELECT * FROM fermata.expiry')[:5]}",
         PATIENCE,
     )
+    world.settle(PATIENCE)  # only now: what has expired is published as well
     evidence = judge.check(world, dropped=traffic.spoiled, bad=frozenset(traffic.bad))
     expired = {judge.canonical(r.datum["checkpoint_id"]) for r in evidence.resumes}
     assert not [name for name in traffic.passed if name not in expired]
