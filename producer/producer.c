@@ -25,6 +25,7 @@ struct producer {
 	rd_kafka_topic_t *topics[TOPICS_MAX];
 	size_t topics_len;
 
+	bool in_transaction;        /* begun, and not committed for sure */
 	size_t pending;             /* sent, no report yet */
 	struct error first_failure; /* since the last wait or begin; fate OK: none */
 	char down_reason[160];      /* the last thing that a connection said */
@@ -161,7 +162,7 @@ void producer_close(struct producer *producer)
 	producer->report = NULL;
 	for (size_t i = 0; i < producer->topics_len; i++)
 		rd_kafka_topic_destroy(producer->topics[i]);
-	handle_close(producer->rk, producer);
+	handle_close(producer->rk, producer, producer->in_transaction);
 }
 
 /* ---- writing ---- */
@@ -389,6 +390,7 @@ enum fate producer_begin(struct producer *producer, struct error *error)
 		return fate;
 	producer->first_failure = (struct error){ .fate = FATE_OK };
 	failure = rd_kafka_begin_transaction(producer->rk);
+	producer->in_transaction = !failure;
 	return failure ? transaction_failed(producer, failure, doing, error) : FATE_OK;
 }
 
@@ -418,6 +420,7 @@ enum fate producer_commit(struct producer *producer, struct error *error)
 	fate = take_failure(producer, error);
 	if (failure && fate == FATE_OK)
 		return transaction_failed(producer, failure, doing, error);
+	producer->in_transaction = failure != NULL;
 	if (failure)
 		rd_kafka_error_destroy(failure);
 	return fate;

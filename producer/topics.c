@@ -207,7 +207,7 @@ enum fate topics_create(const struct property *properties, size_t properties_len
 		fate = request_topics(rk, topics, wanted, len, timeout_ms, asking, results, messages, error);
 	if (fate == FATE_OK)
 		wait_visible(rk, wanted, len, results, timeout_ms);
-	handle_close(rk, asking);
+	handle_close(rk, asking, false);
 	rd_kafka_NewTopic_destroy_array(topics, made);
 	free(topics);
 	return fate;
@@ -278,6 +278,6 @@ enum fate topics_setting(const struct property *properties, size_t properties_le
 	rd_kafka_queue_destroy(queue);
 	rd_kafka_AdminOptions_destroy(options);
 	rd_kafka_ConfigResource_destroy(resource);
-	handle_close(rk, asking);
+	handle_close(rk, asking, false);
 	return fate;
 }

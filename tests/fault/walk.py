@@ -20,6 +20,7 @@ TABLE = Path(__file__).resolve().parents[2] / "core" / "failpoint.def"
 SECOND_US = 1_000_000
 NUDGE_SECONDS = 1.5  # without a hit: somebody's term is to end, for many places lie at its beginning
 PATIENCE = 40.0  # for one place
+LOST_SECONDS = 5.0  # an order that is taken is carried out within
 SLOW = ("reaper.before_sweep", "reaper.sweep_open")  # reached every few seconds: armed beside the others
 ZOMBIE_SECONDS = 1.6  # a stopped worker stands so long: longer than the session timeout
 RUNNING = 2  # workers that are to run
@@ -140,6 +141,11 @@ class Traffic:
         self.world.decide(sent)
 
 
+def quick_of(armed):
+    """Those that are reached at once, or after a nudge."""
+    return [place for place in armed if place not in SLOW]
+
+
 class Walk:
     """Goes through places: arms some of them, and sees to it that they are reached."""
 
@@ -162,6 +168,12 @@ class Walk:
         draft = self.directory / "draft"
         draft.write_text(action)
         draft.rename(self.directory / f"arm.{place}")
+
+    def _arm_again(self, place, action, since):
+        """Where a worker was killed just after it had taken the order, another one gets it."""
+        taken = not (self.directory / f"arm.{place}").exists()
+        if taken and time.monotonic() - since > LOST_SECONDS:
+            self._arm(place, action)
 
     def _hit(self, place):
         """The pid of who was at the place since it was armed, None when nobody was."""
@@ -205,12 +217,13 @@ class Walk:
         """Each place once, `width` of them armed at a time. Returns how long each took."""
         armed, took = {}, {}
         left = sorted(names, key=lambda name: name not in SLOW)
-        last_hit = time.monotonic()
+        last_hit = nudged = time.monotonic()
         while left or armed:
-            while left and len([place for place in armed if place not in SLOW]) < width:
+            while left and len(quick_of(armed)) < width:
                 self._arm(left[0], action)
                 armed[left.pop(0)] = time.monotonic()
             self._tend()
+            waits = quick_of(armed) or armed  # while the quick ones are at work, the slow ones have time
             for place in list(armed):
                 pid = self._hit(place)
                 if pid is not None:
@@ -220,11 +233,12 @@ class Walk:
                         took[place] = last_hit - began
                     else:
                         left.insert(0, place)
-                elif time.monotonic() - armed[place] > PATIENCE:
+                    continue
+                self._arm_again(place, action, armed[place])
+                if place in waits and time.monotonic() - max(armed[place], last_hit) > PATIENCE:
                     raise TimedOut(f"nobody reached {place} to {action} there within {PATIENCE:.0f} s")
-            quick = [place for place in armed if place not in SLOW]
-            if quick and not self.zombies and time.monotonic() - last_hit > NUDGE_SECONDS:
-                last_hit = time.monotonic()
+            if quick_of(armed) and not self.zombies and time.monotonic() - max(nudged, last_hit) > NUDGE_SECONDS:
+                nudged = time.monotonic()
                 self._nudge()
             time.sleep(0.02)
         return took

@@ -312,6 +312,23 @@ static void what_was_left_open_is_aborted_by_the_next(void **state)
 	record_done(&record);
 }
 
+/* librdkafka ended the process when the partitions of a transaction were still to be announced. */
+static void one_may_be_closed_right_after_its_first_record(void **state)
+{
+	struct fixture *fixture = *state;
+	struct error error;
+
+	for (int i = 0; i < 60; i++) {
+		char id[64];
+		struct producer *producer = relay(test_name(id, "closed"));
+
+		assert_ok(producer_warm(producer, fixture->topic, PATIENCE_MS, NULL, &error));
+		assert_ok(producer_begin(producer, &error));
+		test_write(producer, fixture->topic, i % 3, 0, 1, 0);
+		producer_close(producer);
+	}
+}
+
 static void the_older_of_two_is_fenced(void **state)
 {
 	struct fixture *fixture = *state;
@@ -478,6 +495,7 @@ int main(void)
 		with_broker(a_missing_topic_is_a_clear_answer),
 		with_broker(ends_differ_while_a_transaction_is_open),
 		with_broker(what_was_left_open_is_aborted_by_the_next),
+		with_broker(one_may_be_closed_right_after_its_first_record),
 		with_broker(the_older_of_two_is_fenced),
 		with_broker(a_record_too_large_fails_its_transaction),
 		with_broker(a_lone_transaction_is_quick),
