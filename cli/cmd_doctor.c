@@ -91,7 +91,7 @@ void doctor_say_error(struct doctor *doctor, enum finding finding, const char *c
 void doctor_configuration(struct doctor *doctor)
 {
 	const struct config *config = doctor->cli->config;
-	const char *file = config_file(config), *schemas = config_text(config, PARAM_SCHEMAS_PATH);
+	const char *file = config_file(config);
 	size_t len;
 	const char *const *warnings = config_warnings(config, &len);
 
@@ -99,12 +99,6 @@ void doctor_configuration(struct doctor *doctor)
 	           file != NULL ? file : "no file: defaults, environment and command line");
 	for (size_t i = 0; i < len; i++)
 		doctor_say(doctor, FINDING_WARNING, "configuration", NULL, "%s", warnings[i]);
-	if (config_text(config, PARAM_REGISTRY_URL) != NULL)
-		doctor_say(doctor, FINDING_WRONG, "configuration", "take registry.url out",
-		           "registry.url is set, and this version has no schema registry: its worker does not start");
-	if (schemas != NULL && access(schemas, R_OK | X_OK) != 0)
-		doctor_say(doctor, FINDING_WRONG, "configuration", "make the folder, or correct schemas.path",
-		           "the folder of schemas.path, %s, cannot be read", schemas);
 }
 
 /* ---- keyring ---- */
@@ -178,7 +172,7 @@ void doctor_machine(struct doctor *doctor)
 int cmd_doctor(struct cli *cli)
 {
 	static void (*const checks[])(struct doctor *) = { doctor_configuration, doctor_machine, doctor_keyring,
-		                                               doctor_postgres, doctor_kafka };
+		                                               doctor_schemas, doctor_postgres, doctor_kafka };
 	struct doctor doctor = { .cli = cli, .arena = arena_new(ARENA_BYTES), .failed = { .fate = FATE_OK } };
 
 	if (doctor.arena == NULL) {
