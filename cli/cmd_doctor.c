@@ -171,8 +171,8 @@ void doctor_machine(struct doctor *doctor)
 
 int cmd_doctor(struct cli *cli)
 {
-	static void (*const checks[])(struct doctor *) = { doctor_configuration, doctor_machine, doctor_keyring,
-		                                               doctor_schemas, doctor_postgres, doctor_kafka };
+	static void (*const checks[])(struct doctor *) = { doctor_configuration, doctor_machine,  doctor_keyring,
+		                                               doctor_schemas,       doctor_postgres, doctor_kafka };
 	struct doctor doctor = { .cli = cli, .arena = arena_new(ARENA_BYTES), .failed = { .fate = FATE_OK } };
 
 	if (doctor.arena == NULL) {

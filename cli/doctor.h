@@ -29,10 +29,12 @@ void doctor_say(struct doctor *doctor, enum finding finding, const char *check, 
 void doctor_say_error(struct doctor *doctor, enum finding finding, const char *check, const char *mend,
                       const struct error *error);
 
-/* The checks, in the order of the calls. Each prints at least one finding. */
+/* The checks, in the order of the calls. Each prints at least one finding, but where it says otherwise. */
 void doctor_machine(struct doctor *doctor);
 void doctor_configuration(struct doctor *doctor);
 void doctor_keyring(struct doctor *doctor);
+/* Nothing, when neither schemas.path nor a registry is configured. */
+void doctor_schemas(struct doctor *doctor);
 void doctor_postgres(struct doctor *doctor);
 void doctor_kafka(struct doctor *doctor);
 

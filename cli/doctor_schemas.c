@@ -70,9 +70,10 @@ static enum fate check_absent(struct doctor *doctor, struct registry *registry, 
 		doctor_say(doctor, FINDING_OK, "registry", NULL, "a worker will register %s under subject %s",
 		           ours->name, subject);
 	else if (fate == FATE_OK)
-		doctor_say(doctor, FINDING_WRONG, "registry",
-		           "look at the subject's versions and rule, or choose another registry.subject_name_strategy",
-		           "subject %s refuses our %s", subject, ours->name);
+		doctor_say(
+			doctor, FINDING_WRONG, "registry",
+			"look at the subject's versions and rule, or choose another registry.subject_name_strategy",
+			"subject %s refuses our %s", subject, ours->name);
 	arena_free(arena);
 	return fate;
 }

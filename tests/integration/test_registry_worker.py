@@ -1,6 +1,7 @@
 """A worker with a schema registry that is not ours, and without it while it is away."""
 
 import json
+import subprocess
 import time
 import uuid
 
@@ -12,6 +13,7 @@ import records
 import registries
 from acts import pending
 from waiting import wait_for
+from world import binaries
 
 GUID = uuid.UUID("0192a3b4-c5d6-4e7f-8899-aabbccddeeff")
 
@@ -138,6 +140,45 @@ def test_the_command_line_frames_with_ids(world, client):
     done = world.run("suspend", stdin=datum)
     world.wait_state(done.out.strip(), "PENDING")
     assert raw(world, "suspends")[-1][:1] == b"\0"
+
+
+def test_the_libraries_for_c(world, client, proxy):
+    """The example agent and executor, told of the registry by the environment."""
+    session = f"SESSION-{uuid.uuid4().hex[:8]}"
+    env = {
+        "PATH": "/usr/bin:/bin",
+        "FERMATA_KAFKA_BOOTSTRAP_SERVERS": world.kafka.bootstrap,
+        "FERMATA_TOPICS_SUSPENDS": world.topics["suspends"],
+        "FERMATA_TOPICS_RESUMES": world.topics["resumes"],
+        "FERMATA_REGISTRY_URL": proxy.url,
+    }
+
+    def agent(*args):
+        argv = [binaries() / "fermata-example-agent", *args]
+        done = subprocess.run(
+            argv, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    said = agent("plan", session)
+    checkpoint = said.split()[-1]
+    assert raw(world, "suspends")[-1][:1] == b"\0"
+    world.wait_state(checkpoint, "PENDING")
+    world.run("approve", checkpoint)
+    world.wait_state(checkpoint, "RESUMED")
+    said = agent("resume", session, "30")
+    assert f"session {session} is back: APPROVED" in said and "usr_99" in said
+    assert the_resume(world, client, checkpoint)["session_id"] == session
+
+
+def test_doctor_looks_at_the_registry(world, proxy):
+    """Our schemas by their ids; or why it cannot be asked."""
+    found = [each for each in world.run("doctor", "--json").json if each["check"] == "registry"]
+    assert [each["result"] for each in found] == ["ok"] * 3
+    proxy.cut()
+    found = world.run("doctor", "--json", rc=1).json
+    assert [each["result"] for each in found if each["check"] == "registry"] == ["wrong"]
 
 
 def test_an_id_in_the_header(world, client):
