@@ -23,6 +23,7 @@ int cmd_topics_create(struct cli *cli);
 int cmd_keys_generate(struct cli *cli);
 int cmd_schema_check(struct cli *cli);
 int cmd_schema_fingerprint(struct cli *cli);
+int cmd_schema_list(struct cli *cli);
 int cmd_schema_resolve(struct cli *cli);
 int cmd_quarantine_list(struct cli *cli);
 int cmd_quarantine_show(struct cli *cli);

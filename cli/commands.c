@@ -305,6 +305,14 @@ const struct command commands[] = {
 	  "fermata schema fingerprint schemas/ResumeEvent.avsc\n"
 	  "fermata schema fingerprint --json - < app.avsc | jq -r .canonical\n",
 	  json_only, 1, 1, 0, cmd_schema_fingerprint },
+	{ "schema list", "", "list the schemas that are known",
+	  "Those of the program, of schemas.path and of the database (what was seen, and\n"
+	  "what a registry told). A reader is what records or states are read with today.\n"
+	  "WAIT counts the checkpoints that wait and whose suspend event was written with\n"
+	  "it; with which schema a state was written is sealed.\n",
+	  "fermata schema list\n"
+	  "fermata schema list --json | jq 'select(.waiting > 0)'\n",
+	  json_only, 0, 0, 0, cmd_schema_list },
 	{ "schema resolve", "", "read a datum under another schema",
 	  "By Avro's schema resolution: defaults, aliases, promotions. The datum is raw\n"
 	  "Avro binary on stdin; it is printed in Avro's JSON encoding. Exit 1 and one\n"
