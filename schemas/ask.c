@@ -1,161 +1,144 @@
+/* What a catalog is missing, asked of a registry. */
 #include "schemas/ask.h"
 
-#include <stdio.h>
+#include <assert.h>
 #include <string.h>
 
-#define SUBJECT_MAX 4096
-#define WHY_MAX     100 /* bytes of a registry's own words in a refusal */
-#define PLACEHOLDER "{schema}"
+#define SUBJECT_MAX ((size_t)8192)
 
-/* One question, and what came of it. */
-struct asking {
+struct ask {
 	struct registry *registry;
 	struct catalog *catalog;
 	const struct schema_want *want;
 	struct arena *arena;
-	struct view answer; /* the null view: there is none */
+	struct view answer;
 	struct ask_found *found;
-	size_t len;
+	size_t found_len;
+	struct error *error;
 };
 
-static enum fate no_memory(struct error *error)
+static enum fate no_room(const struct ask *ask)
 {
-	return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for what the registry said");
+	return error_set(ask->error, FATE_RETRY, ERR_MEMORY, "no room in the arena for the registry's schemas");
 }
 
-/* Learns text as the answer, when it is one: what does not fit the want is none. */
-static enum fate try_answer(struct asking *asking, struct view text, struct error *error)
+static enum fate find(struct ask *ask, const struct registry_version *versions, size_t len)
 {
-	enum fate fate = catalog_learn(asking->catalog, asking->want, text, error);
-
-	if (fate == FATE_OK)
-		asking->answer = text;
-	return fate;
-}
-
-static enum fate note_found(struct asking *asking, struct view text, int32_t id, struct error *error)
-{
-	asking->found = arena_array(asking->arena, 1, sizeof(*asking->found));
-	if (!asking->found)
-		return no_memory(error);
-	asking->found[0] = (struct ask_found){ text, id };
-	asking->len = 1;
+	ask->found = arena_array(ask->arena, len, sizeof(*ask->found));
+	if (ask->found == NULL)
+		return no_room(ask);
+	for (size_t i = 0; i < len; i++)
+		ask->found[i] = (struct ask_found){ versions[i].text, versions[i].id };
+	ask->found_len = len;
 	return FATE_OK;
 }
 
-static enum fate ask_id(struct asking *asking, struct error *error)
+/* Is it what was wanted? Then it is the answer. */
+static enum fate learn(struct ask *ask, const struct schema_want *as, struct view text)
 {
-	struct view text;
-	const struct schema_want *want = asking->want;
-	int32_t id = want->kind == WANT_ID ? want->id : 0;
+	enum fate fate = catalog_learn(ask->catalog, as, text, ask->error);
 
-	enum fate fate = want->kind == WANT_ID
-	                     ? registry_by_id(asking->registry, want->id, asking->arena, &text, error)
-	                     : registry_by_guid(asking->registry, want->guid, asking->arena, &text, error);
-	if (fate == FATE_OK)
-		fate = note_found(asking, text, id, error);
-	return fate == FATE_OK ? try_answer(asking, text, error) : fate;
+	if (fate == FATE_OK && want_equal(as, ask->want))
+		ask->answer = text;
+	return fate;
 }
 
-static enum fate read_versions(struct asking *asking, const char *subject, struct error *error)
+/* --- one schema --- */
+
+static enum fate ask_one(struct ask *ask)
+{
+	struct registry_version version = { 0 };
+	enum fate fate;
+
+	if (ask->want->kind == WANT_ID)
+		fate = registry_by_id(ask->registry, ask->want->id, ask->arena, &version.text, ask->error);
+	else
+		fate = registry_by_guid(ask->registry, ask->want->guid, ask->arena, &version.text, ask->error);
+	version.id = ask->want->kind == WANT_ID ? ask->want->id : 0;
+	if (fate == FATE_OK)
+		fate = find(ask, &version, 1);
+	return fate == FATE_OK ? learn(ask, ask->want, version.text) : fate;
+}
+
+static enum fate ask_reader(struct ask *ask, const char *subject)
+{
+	struct registry_version version;
+	enum fate fate = registry_latest(ask->registry, subject, ask->arena, &version, ask->error);
+
+	if (fate == FATE_OK)
+		fate = find(ask, &version, 1);
+	return fate == FATE_OK ? learn(ask, ask->want, version.text) : fate;
+}
+
+/* --- all versions of a subject --- */
+
+/* Every version of a state's schema may be asked for next; of a record's only what was wanted is of use. */
+static enum fate look_at(struct ask *ask, struct view text)
+{
+	struct schema_want as = *ask->want;
+	enum fate fate = catalog_identify(text, &as.fingerprint, as.sha256, ask->error);
+
+	if (fate == FATE_OK && (as.kind == WANT_STATE || want_equal(&as, ask->want)))
+		fate = learn(ask, &as, text);
+	return fate;
+}
+
+static enum fate ask_versions(struct ask *ask, const char *subject)
 {
 	struct registry_version *versions;
 	size_t len, unusable;
 	enum fate fate =
-		registry_versions(asking->registry, subject, asking->arena, &versions, &len, &unusable, error);
+		registry_versions(ask->registry, subject, ask->arena, &versions, &len, &unusable, ask->error);
 
-	if (fate != FATE_OK)
-		return fate;
-	if (len == 0)
-		return error_set(error, FATE_REJECT, ERR_UNKNOWN_SCHEMA,
-		                 "subject %.80s has no version that can be used", subject);
-	asking->found = arena_array(asking->arena, len, sizeof(*asking->found));
-	if (!asking->found)
-		return no_memory(error);
-	for (size_t i = 0; i < len; i++)
-		asking->found[i] = (struct ask_found){ versions[i].text, versions[i].id };
-	asking->len = len;
-	return FATE_OK;
-}
-
-/* One of the versions of our own record's subject. */
-static enum fate ask_record(struct asking *asking, const char *subject, struct error *error)
-{
-	if (!subject)
-		return error_set(error, FATE_REJECT, ERR_UNKNOWN_SCHEMA, "no subject is known for it");
-	enum fate fate = read_versions(asking, subject, error);
-	for (size_t i = 0; fate == FATE_OK && i < asking->len && !asking->answer.data; i++) {
-		fate = try_answer(asking, asking->found[i].text, error);
-		if (fate == FATE_REJECT)
-			fate = FATE_OK;
-	}
-	return fate;
-}
-
-/* Every version of a state's subject is what some state was written with. */
-static enum fate learn_written(struct asking *asking, struct view text, struct error *error)
-{
-	struct schema_want want = *asking->want;
-	uint8_t sha256[32];
-
-	want.kind = WANT_STATE;
-	enum fate fate = catalog_identify(text, &want.fingerprint, sha256, error);
 	if (fate == FATE_OK)
-		fate = catalog_learn(asking->catalog, &want, text, error);
-	if (fate == FATE_OK && want_equal(&want, asking->want))
-		asking->answer = text;
-	return fate == FATE_REJECT ? FATE_OK : fate;
-}
-
-static enum fate ask_state(struct asking *asking, const char *subject, struct error *error)
-{
-	enum fate fate = read_versions(asking, subject, error);
-
-	for (size_t i = 0; fate == FATE_OK && i < asking->len; i++)
-		fate = learn_written(asking, asking->found[i].text, error);
-	if (fate != FATE_OK)
+		fate = find(ask, versions, len);
+	for (size_t i = 0; i < len && fate == FATE_OK; i++) {
+		fate = look_at(ask, versions[i].text);
+		if (fate == FATE_REJECT) { /* this one */
+			unusable++;
+			fate = FATE_OK;
+		}
+	}
+	if (fate != FATE_OK || !view_is_null(ask->answer))
 		return fate;
-	struct schema_want reader = *asking->want;
-	struct view last = asking->found[asking->len - 1].text;
-	reader.kind = WANT_READER;
-	reader.fingerprint = 0;
-	fate = catalog_learn(asking->catalog, &reader, last, error);
-	if (fate == FATE_OK && asking->want->kind == WANT_READER)
-		asking->answer = last;
-	return fate;
+	return error_set(ask->error, FATE_REJECT, ERR_UNKNOWN_SCHEMA,
+	                 "none of the %zu versions in the schema registry is it (and %zu cannot be used)", len,
+	                 unusable);
 }
 
-/* The pattern with the schema's name in it. */
-static char *state_subject_of(const char *pattern, const char *name, struct arena *arena)
+/* --- subjects --- */
+
+/* In the arena; NULL: no room. */
+static const char *state_subject_of(const struct ask *ask, const char *pattern)
 {
+	static const char place[] = "{schema}";
 	struct buffer subject;
-	const char *at = pattern, *next;
-	char *text = NULL;
 
 	buffer_init(&subject, SUBJECT_MAX);
-	while ((next = strstr(at, PLACEHOLDER)) != NULL) {
-		buffer_append(&subject, at, (size_t)(next - at));
-		buffer_append_text(&subject, name);
-		at = next + strlen(PLACEHOLDER);
+	for (const char *at = strstr(pattern, place); at != NULL; at = strstr(pattern, place)) {
+		buffer_append(&subject, pattern, (size_t)(at - pattern));
+		buffer_append_text(&subject, ask->want->name);
+		pattern = at + strlen(place);
 	}
-	buffer_append_text(&subject, at);
-	if (!buffer_failed(&subject))
-		text = arena_text(arena, buffer_view(&subject));
+	buffer_append_text(&subject, pattern);
+	const char *text = buffer_failed(&subject) ? NULL : arena_text(ask->arena, buffer_view(&subject));
 	buffer_done(&subject);
 	return text;
 }
 
-static enum fate ask(struct asking *asking, const char *state_subject, const char *record_subject,
-                     struct error *error)
+static enum fate ask_subject(struct ask *ask, const char *state_subject, const char *record_subject)
 {
-	enum want_kind kind = asking->want->kind;
+	bool of_state = ask->want->kind == WANT_READER || ask->want->kind == WANT_STATE;
+	const char *subject = of_state ? state_subject : record_subject;
 
-	if (kind == WANT_ID || kind == WANT_GUID)
-		return ask_id(asking, error);
-	if (kind == WANT_SHA256 || kind == WANT_FINGERPRINT)
-		return ask_record(asking, record_subject, error);
-	char *subject = state_subject_of(state_subject, asking->want->name, asking->arena);
-	return subject ? ask_state(asking, subject, error) : no_memory(error);
+	if (subject == NULL)
+		return error_set(ask->error, FATE_REJECT, ERR_UNKNOWN_SCHEMA,
+		                 "no subject of the schema registry is for it");
+	if (of_state)
+		subject = state_subject_of(ask, state_subject);
+	if (subject == NULL)
+		return no_room(ask);
+	return ask->want->kind == WANT_READER ? ask_reader(ask, subject) : ask_versions(ask, subject);
 }
 
 enum fate registry_ask(struct registry *registry, struct catalog *catalog, const struct schema_want *want,
@@ -163,20 +146,20 @@ enum fate registry_ask(struct registry *registry, struct catalog *catalog, const
                        struct view *ret_text, struct ask_found **ret_found, size_t *ret_found_len,
                        struct error *error)
 {
-	struct asking asking = { .registry = registry, .catalog = catalog, .want = want, .arena = arena };
-	char why[WHY_MAX + 1] = "";
-	enum fate fate = ask(&asking, state_subject, record_subject, error);
+	struct error own;
+	struct ask ask = { .registry = registry, .catalog = catalog, .want = want, .arena = arena };
 
+	assert(want->kind != WANT_NOTHING);
+	ask.error = error == NULL ? &own : error;
+	enum fate fate = want->kind == WANT_ID || want->kind == WANT_GUID
+	                     ? ask_one(&ask)
+	                     : ask_subject(&ask, state_subject, record_subject);
 	if (fate == FATE_REJECT) {
-		snprintf(why, sizeof(why), "%.*s", WHY_MAX, error->message);
+		catalog_deny(catalog, want, ASK_DENY_MS, ask.error->message);
 		fate = FATE_OK;
 	}
-	if (fate != FATE_OK)
-		return fate;
-	if (!asking.answer.data)
-		catalog_deny(catalog, want, ASK_DENY_MS, why[0] ? why : NULL);
-	*ret_text = asking.answer;
-	*ret_found = asking.found;
-	*ret_found_len = asking.len;
-	return FATE_OK;
+	*ret_text = fate == FATE_OK ? ask.answer : VIEW_NULL;
+	*ret_found = fate == FATE_OK ? ask.found : NULL;
+	*ret_found_len = fate == FATE_OK ? ask.found_len : 0;
+	return fate;
 }

@@ -16,14 +16,18 @@ struct ask_found {
 };
 
 /*
- * Asks, and tells the catalog: it learns, or is denied for ASK_DENY_MS. Afterwards the codec may be called again;
- * it either works or refuses.
+ * Asks, and tells the catalog: it learns, or is denied for ASK_DENY_MS. Afterwards the codec may be called
+ * again; it either works or refuses. want->kind is not WANT_NOTHING.
  *
- * WANT_ID and WANT_GUID are asked for as such; for WANT_READER and WANT_STATE all versions of the subject are read
- * whose name is state_subject with "{schema}" replaced by the want's name (the last one is the reader); WANT_SHA256
- * and WANT_FINGERPRINT look through the versions of record_subject (may be NULL: denied).
- * *ret_found, in the arena, is all that was seen: for who keeps it. OK: the catalog knows more now, *ret_text is the
- * answer (the null view when it was denied). RETRY: the registry cannot be reached, and nothing was denied.
+ * WANT_ID and WANT_GUID are asked for as such. States are those of the subject whose name is state_subject
+ * with "{schema}" replaced by the want's name: its last version is the answer to WANT_READER, also when the
+ * catalog has a reader already (a last version that cannot be used is a denial, which leaves that reader);
+ * for WANT_STATE all its versions are read, and all are learnt. WANT_SHA256 and WANT_FINGERPRINT look
+ * through the versions of record_subject. A subject that is NULL is a denial.
+ *
+ * OK: *ret_text is the answer, or the null view when it was denied; *ret_found is all that was seen, for
+ * who keeps it. Both are in the arena, which needs room as for registry_versions. RETRY: the registry
+ * cannot be reached, or no memory; nothing was denied.
  */
 FM_MUSTCHECK enum fate registry_ask(struct registry *registry, struct catalog *catalog,
                                     const struct schema_want *want, const char *state_subject,

@@ -3,7 +3,7 @@
  * which is not broken then; else one is started in a temporary folder. Where none can be had the test says
  * so and is skipped; with FERMATA_TEST_REQUIRE it fails.
  */
-#include "schemas/registry.h"
+#include "schemas/ask.h"
 
 #include "core/clock.h"
 #include "core/uuid.h"
@@ -373,6 +373,35 @@ static void test_our_records(void **state)
 	}
 }
 
+/* A catalog that knows nothing learns the reader of a state, and what the state was written with. */
+static void test_ask(void **state)
+{
+	struct fixture *fixture = *state;
+	struct catalog_settings settings = { .registry = true, .asks = true };
+	struct schema_want want = { .kind = WANT_READER };
+	struct catalog *catalog;
+	struct ask_found *found;
+	struct view text;
+	size_t len;
+
+	add(fixture, fixture->subject, FIRST);
+	int32_t second = add(fixture, fixture->subject, SECOND);
+	snprintf(want.name, sizeof(want.name), "%s", fixture->subject);
+	expect_done(fixture, catalog_new(&catalog, &settings, &fixture->error));
+	expect_done(fixture, registry_ask(fixture->registry, catalog, &want, "{schema}", NULL, fixture->arena,
+	                                  &text, &found, &len, &fixture->error));
+	assert_true(view_equal_text(text, SECOND));
+	assert_int_equal(found[0].id, second);
+	want.kind = WANT_STATE;
+	expect_done(fixture, catalog_identify(view_of(FIRST), &want.fingerprint, want.sha256, &fixture->error));
+	expect_done(fixture, registry_ask(fixture->registry, catalog, &want, "{schema}", NULL, fixture->arena,
+	                                  &text, &found, &len, &fixture->error));
+	assert_true(view_equal_text(text, FIRST));
+	assert_int_equal(len, 2);
+	assert_int_equal(catalog_schemas(catalog), 2);
+	catalog_free(catalog);
+}
+
 static void test_wrong_path(void **state)
 {
 	struct fixture *fixture = *state;
@@ -460,9 +489,15 @@ static void remove_folder(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_register_and_find), TEST(test_absent),   TEST(test_compatibility),
-		TEST(test_strange_subject),   TEST(test_unusable), TEST(test_our_records),
-		TEST(test_wrong_path),        TEST(test_outage),
+		TEST(test_register_and_find),
+		TEST(test_absent),
+		TEST(test_compatibility),
+		TEST(test_strange_subject),
+		TEST(test_unusable),
+		TEST(test_our_records),
+		TEST(test_ask),
+		TEST(test_wrong_path),
+		TEST(test_outage),
 	};
 	int code = find_registry();
 
