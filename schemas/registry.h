@@ -100,9 +100,9 @@ FM_MUSTCHECK enum fate registry_subjects(struct registry *registry, struct arena
 FM_MUSTCHECK enum fate registry_compatible(struct registry *registry, const char *subject, struct view text,
                                            struct arena *arena, bool *ret_compatible, struct view *ret_why,
                                            struct error *error);
-/* The rule of the subject, else the global one; of subject NULL the global one. "BACKWARD", "FULL_TRANSITIVE",
- * "NONE"...; in the arena. Apicurio says NONE of a subject that has no rule of its own, and holds it to the global
- * one. */
+/* The rule of the subject, else the global one; of subject NULL the global one. "BACKWARD",
+ * "FULL_TRANSITIVE", "NONE"...; in the arena. Apicurio says NONE of a subject that has no rule of its own,
+ * and holds it to the global one. */
 FM_MUSTCHECK enum fate registry_rule(struct registry *registry, const char *subject, struct arena *arena,
                                      struct view *ret_rule, struct error *error);
 
