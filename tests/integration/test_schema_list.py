@@ -57,7 +57,7 @@ def test_the_records_and_how_many_wait(shared):
     """What suspend events were written with is counted while they wait."""
     rows = {row["name"]: row for row in listed(shared)}
     assert sorted(rows) == [f"fermata.v1.{name}" for name in RECORDS]
-    assert all(row["reader"] and row["from"] == ["program"] for row in rows.values())
+    assert all(row["reader"] and row["from"][0] == "program" for row in rows.values())
     assert all(row["registry_id"] is None and row["fault"] is None for row in rows.values())
     suspends = [pending(shared) for _ in range(3)]
     counts = {row["name"]: row["waiting"] for row in listed(shared)}
@@ -67,8 +67,9 @@ def test_the_records_and_how_many_wait(shared):
     assert sum(row["waiting"] for row in listed(shared)) == 2
     text = shared.run("schema", "list").out
     print_of = rows["fermata.v1.SuspendEvent"]["fingerprint"]
-    line = next(line for line in text.splitlines() if "SuspendEvent" in line)
-    assert line.split()[1:] == ["reader", print_of, "-", "program", "2"]
+    line = next(line for line in text.splitlines() if "SuspendEvent" in line).split()
+    assert line[1:4] == ["reader", print_of, "-"] and line[4].startswith("program")
+    assert line[-1] == "2"
 
     # A schema that is nowhere, though something that waits was written with it.
     shared.sql(
