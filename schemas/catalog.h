@@ -25,7 +25,8 @@
 
 #include "core/records.h"
 
-#define CATALOG_NAME_MAX 1024 /* bytes, without the NUL */
+#define CATALOG_NAME_MAX 1024                       /* bytes, without the NUL */
+#define STATE_BYTES_MAX  ((size_t)64 * 1024 * 1024) /* of a migrated state */
 
 struct catalog;
 

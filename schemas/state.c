@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_MAX   ((size_t)64 * 1024 * 1024)
 #define STATE_FREE  ((size_t)1024 * 1024) /* a state may grow to this and ten times its length */
 #define STATE_TIMES 10
 
@@ -28,8 +27,8 @@ static enum fate migrate_body(struct catalog *catalog, const struct known_schema
                               struct view *ret_body, struct error *error)
 {
 	struct buffer out;
-	size_t most = in->body.len > (STATE_MAX - STATE_FREE) / STATE_TIMES
-	                  ? STATE_MAX
+	size_t most = in->body.len > (STATE_BYTES_MAX - STATE_FREE) / STATE_TIMES
+	                  ? STATE_BYTES_MAX
 	                  : STATE_FREE + STATE_TIMES * in->body.len;
 
 	buffer_init(&out, most);

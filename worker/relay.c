@@ -4,6 +4,7 @@
 #include "core/failpoint.h"
 #include "core/log.h"
 #include "core/metrics.h"
+#include "schemas/catalog.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -393,7 +394,7 @@ enum fate relay_open(struct relay *relay, struct error *error)
 	relay->rows_max = relay->rows_end = (size_t)config_number(config, PARAM_WORKER_RELAY_BATCH);
 	relay->publications = calloc(relay->publications_cap, sizeof(*relay->publications));
 	relay->taken = arena_new(2 * (bytes + record) + 64 * MIB);
-	relay->plain = arena_new(4 * record + 16 * MIB);
+	relay->plain = arena_new(4 * record + STATE_BYTES_MAX + 16 * MIB);
 	relay->ledger = arena_new(4 * record + 64 * MIB);
 	buffer_init(&relay->out, bytes + 4 * record + 4 * MIB);
 	buffer_init(&relay->body, 4 * record + 4 * MIB);

@@ -180,6 +180,34 @@ def test_a_state_that_is_cut_off(world, folder):
     quarantined(world, sent, "state")
 
 
+def test_a_state_that_grows_too_large(world, folder):
+    """Set aside, and not tried again for ever: 5 MB that a default makes 40 of."""
+    items = 600_000
+
+    def schema(*more):
+        fields = [{"name": "n", "type": "long"}, *more]
+        item = {"type": "record", "name": "Item", "fields": fields}
+        return {
+            "type": "record",
+            "name": evolution.STATE,
+            "fields": [{"name": "items", "type": {"type": "array", "items": item}}],
+        }
+
+    old = schema()
+    folder.writer(old)
+    folder.reader(schema({"name": "text", "type": "string", "default": "x" * 60}))
+    state = {
+        "schema": evolution.STATE,
+        "encoding": "AVRO",
+        "fingerprint": evolution.coder(old).fingerprint,
+        "body": bytes(avrolib.long(items) + avrolib.long(2**60) * items + avrolib.long(0)),
+    }
+    sent = pending(world, state=state)
+    world.decide(sent)
+    world.wait_state(sent.id, "QUARANTINED")
+    quarantined(world, sent, "large")
+
+
 @pytest.mark.parametrize(
     "state, word",
     [
