@@ -85,15 +85,25 @@ static bool set_credentials(struct registry *registry, const struct registry_set
 	return true;
 }
 
-/* Files are read anew for each connection, so that they may be replaced. A key that wants a password would
- * make OpenSSL ask for it on the terminal: it gets an empty one. */
+/* A key that wants a password makes OpenSSL ask for it on the terminal: it gets an empty one. GnuTLS
+ * refuses by itself, and with a password would take no plain key any more. */
+static bool asks_for_passwords(void)
+{
+	const char *library = curl_version_info(CURLVERSION_NOW)->ssl_version;
+
+	return library != NULL && strncmp(library, "OpenSSL", 7) == 0;
+}
+
+/* Files are read anew for each connection, so that they may be replaced. */
 static bool set_tls(struct registry *registry, const struct registry_settings *settings)
 {
 	bool good = SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) && SET(CURLOPT_SSL_VERIFYPEER, 1L) &&
-	            SET(CURLOPT_SSL_VERIFYHOST, 2L) && SET(CURLOPT_KEYPASSWD, "");
+	            SET(CURLOPT_SSL_VERIFYHOST, 2L);
 
 	(void)SET(CURLOPT_CA_CACHE_TIMEOUT, 0L); /* not every TLS library has such a cache */
-	if (given(settings->ca_file))            /* and not the system's folder besides */
+	if (asks_for_passwords())
+		good = good && SET(CURLOPT_KEYPASSWD, "");
+	if (given(settings->ca_file)) /* and not the system's folder besides */
 		good = good && SET(CURLOPT_CAINFO, settings->ca_file) && SET(CURLOPT_CAPATH, NULL);
 	if (given(settings->cert_file))
 		good = good && SET(CURLOPT_SSLCERT, settings->cert_file);
@@ -122,7 +132,8 @@ static const struct {
 	{ CURLE_PEER_FAILED_VERIFICATION, "registry.ca_file names the authorities that are trusted" },
 	{ CURLE_SSL_CACERT_BADFILE, "is registry.ca_file a PEM file of certificates?" },
 	{ CURLE_SSL_CERTPROBLEM, "are registry.cert_file and registry.key_file PEM files that fit each other?" },
-	{ CURLE_SSL_CONNECT_ERROR, "does it speak TLS there?" },
+	{ CURLE_SSL_CONNECT_ERROR,
+	  "does it speak TLS there? registry.cert_file and registry.key_file have to fit each other" },
 	{ CURLE_WEIRD_SERVER_REPLY, "does it speak HTTP there?" },
 	{ CURLE_UNSUPPORTED_PROTOCOL, "does it speak HTTP there?" },
 };
