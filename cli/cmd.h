@@ -19,6 +19,7 @@ int cmd_dead_letters_show(struct cli *cli);
 int cmd_dead_letters_redrive(struct cli *cli);
 int cmd_migrate(struct cli *cli);
 int cmd_rebuild(struct cli *cli);
+int cmd_replay(struct cli *cli);
 int cmd_topics_create(struct cli *cli);
 int cmd_keys_generate(struct cli *cli);
 int cmd_schema_check(struct cli *cli);

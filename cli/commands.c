@@ -155,6 +155,15 @@ static const struct option_spec rebuild_options[] = {
 	END,
 };
 
+static const struct option_spec replay_options[] = {
+	{ "topic", "NAME", "of suspends, of approvals or of resumes" },
+	{ "from", "OFFSET|TIME", "from there on: 0, 12345, 2h, 2026-11-30T06:45Z" },
+	{ "partition", "N", "only this one" },
+	{ "dry-run", NULL, "say what is different, write nothing" },
+	JSON_OPTION,
+	END,
+};
+
 static const struct option_spec dev_options[] = {
 	{ "kafka-libs", "DIR", "the jars of Apache Kafka to run" },
 	{ "mock", NULL, "the mock cluster of librdkafka" },
@@ -277,6 +286,17 @@ const struct command commands[] = {
 	  "fermata migrate && fermata rebuild && fermata worker\n"
 	  "fermata rebuild --resumes fermata.resumes.old\n",
 	  rebuild_options, 0, 0, COMMAND_VAULT | COMMAND_SIGNALS, cmd_rebuild },
+	{ "replay", "", "read a topic again, beside what is there",
+	  "Up to where the workers stand, beside them, and no position moves. What is\n"
+	  "missing in the database is put in; what is settled stays, and what is not as\n"
+	  "the topic has it is told, a line each. Suspends first, then approvals: a\n"
+	  "decision whose checkpoint is missing is not put in. What was published is\n"
+	  "looked up on the topics of resumes before anything is decided again. An offset\n"
+	  "counts in every partition.\n",
+	  "fermata replay --topic fermata.suspends --from 0 --dry-run\n"
+	  "fermata replay --topic fermata.approvals --from 2h\n"
+	  "fermata replay --topic fermata.resumes --from 2026-11-30T06:45Z --partition 3\n",
+	  replay_options, 0, 0, COMMAND_VAULT | COMMAND_SIGNALS, cmd_replay },
 	{ "topics create", "", "create the topics with the right settings",
 	  "Suspends, approvals, resumes (those of routes too), gates and dead letters,\n"
 	  "with topics.partitions, .replication and .retention. A topic that exists\n"

@@ -116,6 +116,7 @@ struct batch_request {
 	const struct uuid *decisions; /* ids of the decisions in the batch; no doubles */
 	size_t decisions_len;
 	bool count_unclaimed;
+	bool look_only; /* nothing is moved, locked or to be written: a read-only transaction */
 };
 
 struct batch_loaded {

@@ -27,21 +27,30 @@ static const struct statement lock_lines = {
 	"SELECT count(pg_catalog.pg_advisory_xact_lock(k)) FROM unnest($1::bigint[]) k",
 };
 
+#define TOUCHED_CHECKPOINTS                                                                                  \
+	"SELECT " CHECKPOINT_COLUMNS " FROM ("                                                                   \
+	" SELECT unnest($1::uuid[]) AS id"                                                                       \
+	" UNION"                                                                                                 \
+	" SELECT o.checkpoint_id FROM unnest($2::text[], $3::text[], $4::text[]) l (session_id, tenant, "        \
+	"gate_id)"                                                                                               \
+	" JOIN fermata.checkpoint o ON o.session_id = ANY (ARRAY[l.session_id])"                                 \
+	" AND o.tenant = l.tenant AND o.gate_id = l.gate_id"                                                     \
+	" WHERE o.state = 'PENDING' OR (o.state = 'QUARANTINED' AND o.verdict IS NULL)"                          \
+	") wanted JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[wanted.id])"                         \
+	" ORDER BY wanted.id"
+
 /*
  * FOR UPDATE locks in the order of the sort, which is below it in the plan. A row that changed while its lock
  * was waited for comes as it is now; one that was closed meanwhile comes too, and does no harm.
  */
 static const struct statement lock_checkpoints = {
 	"locking checkpoints",
-	"SELECT " CHECKPOINT_COLUMNS " FROM ("
-	" SELECT unnest($1::uuid[]) AS id"
-	" UNION"
-	" SELECT o.checkpoint_id FROM unnest($2::text[], $3::text[], $4::text[]) l (session_id, tenant, gate_id)"
-	" JOIN fermata.checkpoint o ON o.session_id = ANY (ARRAY[l.session_id])"
-	" AND o.tenant = l.tenant AND o.gate_id = l.gate_id"
-	" WHERE o.state = 'PENDING' OR (o.state = 'QUARANTINED' AND o.verdict IS NULL)"
-	") wanted JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[wanted.id])"
-	" ORDER BY wanted.id FOR UPDATE OF c",
+	TOUCHED_CHECKPOINTS " FOR UPDATE OF c",
+};
+
+static const struct statement look_at_checkpoints = {
+	"looking at checkpoints",
+	TOUCHED_CHECKPOINTS,
 };
 
 static const struct statement select_highest = {
@@ -196,7 +205,7 @@ static void send_locks_of_rows(struct store *store, const struct batch_request *
 
 	param_uuids(params, request->checkpoints, request->checkpoints_len);
 	param_lines(params, request);
-	store_send(store, &lock_checkpoints, params,
+	store_send(store, request->look_only ? &look_at_checkpoints : &lock_checkpoints, params,
 	           &(struct answer){ .rows = checkpoint_list_rows, .context = &gathering->checkpoints });
 }
 
@@ -229,7 +238,7 @@ static enum fate send_batch(struct store *store, const struct batch_request *req
 	for (size_t i = 0; i < request->moves_len; i++)
 		send_move(store, request->cluster_id, &request->moves[i], &gathering->moved);
 	positions_send(store, request->cluster_id, &gathering->positions);
-	if (request->lines_len > 0) {
+	if (request->lines_len > 0 && !request->look_only) {
 		enum fate fate = send_line_locks(store, request, arena, error);
 		if (fate != FATE_OK)
 			return fate;
@@ -254,7 +263,8 @@ enum fate store_batch_begin(struct store *store, const struct batch_request *req
 	memset(ret_loaded, 0, sizeof(*ret_loaded));
 	if (gathering.highest.items == NULL)
 		return list_no_memory(error);
-	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
+	enum transaction_kind kind = request->look_only ? TRANSACTION_READ : TRANSACTION_WRITE;
+	enum fate fate = transaction_begin(store, kind, error);
 	if (fate != FATE_OK)
 		return fate;
 	fate = send_batch(store, request, arena, &gathering, error);

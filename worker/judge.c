@@ -234,6 +234,11 @@ static enum fate decide(struct bench *bench, struct touched *touched, const stru
 	const struct judge_settings *settings = bench->settings;
 	if (verdict != VERDICT_APPROVED && settings->drops(settings->context, row->tenant, row->agent))
 		return apply(bench, touched, EVENT_SETTLE);
+	const char *doubt = settings->doubts == NULL ? NULL : settings->doubts(settings->doubts_context, row);
+	if (doubt != NULL) {
+		row->reason = view_of(doubt);
+		return apply(bench, touched, EVENT_DOUBT);
+	}
 	touched->write.outbox = true;
 	bench->tally->wakes_relay = true;
 	return FATE_OK;

@@ -20,6 +20,10 @@ struct judge_settings {
 	struct codec *codec;
 	/* Should a verdict that is not APPROVED be settled without a resume (on_reject = drop)? */
 	bool (*drops)(void *context, struct view tenant, struct view agent);
+	/* Is what has just been decided in doubt, so that it does not go into the outbox? Says why, or NULL. The function
+	 * may be NULL: nothing is. */
+	const char *(*doubts)(void *doubts_context, const struct checkpoint *row);
+	void *doubts_context;
 	void *context;
 };
 

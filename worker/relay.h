@@ -23,6 +23,9 @@ struct relay_note {
 
 #define RELAY_NOTES_MAX 256
 
+/* How far past a decision a ledger has to go on for a resume that it does not have to be in doubt, on a rebuild. */
+#define RELAY_DOUBT_US INT64_C(60000000)
+
 /* Why something is IN_DOUBT: R2 found either that the beginning of the ledger is gone, or, on a rebuild, that it goes on
  * more than a minute past the decision. */
 #define RELAY_DOUBT                                                                                          \

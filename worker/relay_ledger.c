@@ -13,7 +13,6 @@
 #define ASK_TIMEOUT_MS 5000
 #define BATCH          500
 #define MIB            ((size_t)1 << 20)
-#define MINUTE_US      INT64_C(60000000)
 #define STILL_MS       15000 /* no progress for so long: the broker is away, or a foreign transaction is open */
 
 /* One reading of the ledger. */
@@ -82,8 +81,9 @@ static void sort_found(struct reading *reading)
 static void doubt_rebuilt(struct reading *reading)
 {
 	struct relay *relay = reading->relay;
-	if (reading->rebuild && reading->latest != TIME_NONE && reading->latest - MINUTE_US > relay->doubt_before)
-		relay->doubt_before = reading->latest - MINUTE_US;
+	if (reading->rebuild && reading->latest != TIME_NONE &&
+	    reading->latest - RELAY_DOUBT_US > relay->doubt_before)
+		relay->doubt_before = reading->latest - RELAY_DOUBT_US;
 }
 
 /* In the place of a digest of routes, while a ledger is being read. */

@@ -2,6 +2,7 @@
 #include "worker/learn.h"
 
 #include "core/log.h"
+#include "store/store_facts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -131,12 +132,55 @@ static enum fate step_kafka(struct worker *worker, const struct worker_options *
 	return fate;
 }
 
+/* The topics of the configuration behind those that are known already. */
+static enum fate add_configured(struct worker *worker, struct error *error)
+{
+	size_t len;
+	const char *const *names = config_resumes_topics(worker->config, &len);
+	struct resumes_topic *topics = arena_array(worker->arena, worker->topics_len + len, sizeof(*topics));
+	if (topics == NULL)
+		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the list of topics");
+	if (worker->topics_len > 0)
+		memcpy(topics, worker->topics, worker->topics_len * sizeof(*topics));
+	worker->topics = topics;
+	for (size_t i = 0; i < len; i++) {
+		if (worker_partitions(worker, names[i]) != 0)
+			continue;
+		enum fate fate = need_topic(worker, names[i], &topics[worker->topics_len].partitions, error);
+		if (fate != FATE_OK)
+			return fate;
+		topics[worker->topics_len++].topic = view_of(names[i]);
+	}
+	return FATE_OK;
+}
+
+static enum fate look_at_installation(struct worker *worker, struct store *store, struct error *error)
+{
+	struct view group, cluster;
+	arena_reset(worker->arena);
+	enum fate fate = store_installed(store, worker->arena, &group, &cluster, error);
+	if (fate == FATE_OK && view_is_null(group))
+		return error_set(error, FATE_FATAL, ERR_USAGE,
+		                 "no worker has ever run on this database: start one, or run `fermata rebuild`");
+	if (fate == FATE_OK && !view_equal_text(cluster, worker->cluster_id))
+		return error_set(
+			error, FATE_FATAL, ERR_USAGE,
+			"this database belongs to the Kafka cluster \"%.*s\", and kafka.bootstrap.servers leads to "
+			"\"%s\"",
+			(int)cluster.len, (const char *)cluster.data, worker->cluster_id);
+	if (fate == FATE_OK)
+		fate = store_published_topics(store, worker->arena, &worker->topics, &worker->topics_len, error);
+	return fate == FATE_OK ? add_configured(worker, error) : fate;
+}
+
 /* Which group works on this database, and which resumes topics were ever published to. */
 static enum fate step_installation(struct worker *worker, const struct worker_options *options,
                                    struct store *store, struct error *error)
 {
 	size_t len;
 	const char *const *names = config_resumes_topics(worker->config, &len);
+	if (options->look_only)
+		return look_at_installation(worker, store, error);
 	arena_reset(worker->arena);
 	size_t all = len + options->resumes_topics_len;
 	struct resumes_topic *topics = arena_array(worker->arena, all, sizeof(*topics));

@@ -82,6 +82,7 @@ struct worker_options {
 	int64_t patience_ms;        /* how long a start waits for the world; 0: for ever, or what a drain has */
 	const char *const *resumes_topics; /* besides those of the configuration: of an earlier one */
 	size_t resumes_topics_len;
+	bool look_only; /* the installation is read, and nothing is written */
 };
 
 /* Runs a worker until SIGTERM, SIGINT, the end of a drain or a fatal error. Returns the exit code. */

@@ -25,6 +25,12 @@ def now_us():
     return time.time_ns() // 1000
 
 
+def when(at_us):
+    """A time in microseconds as people write it."""
+    seconds, us = divmod(at_us, 1_000_000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{us:06d}Z"
+
+
 def uuid7(at_ms=None):
     """A UUID version 7 as text."""
     ms = time.time_ns() // 1_000_000 if at_ms is None else at_ms

@@ -28,6 +28,7 @@ COMMANDS = [
     "resumes",
     "migrate",
     "rebuild",
+    "replay",
     "topics create",
     "keys generate",
     "config check",
