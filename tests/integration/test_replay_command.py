@@ -332,7 +332,7 @@ def test_bounds(make_world):
 )
 def test_usage(shared, args, says):
     """Exit 2, in one line."""
-    shared.settle()
+    shared.wait(lambda: shared.sql("SELECT 1 FROM fermata.installation"), "a worker")
     done = shared.run("replay", *(arg.format(**shared.topics) for arg in args), rc=2)
     assert says in done.err and done.err.count("\n") == 1, done
 
