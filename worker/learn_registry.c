@@ -222,33 +222,6 @@ static enum fate keep(struct learning *learning, const struct schema_want *want,
 	                                : fate;
 }
 
-/* The name of the record that a want is about gives the topic, and that the subject. */
-static const char *record_subject(struct learning *learning, const struct schema_want *want)
-{
-	static const struct {
-		const char *name;
-		enum param topic;
-	} records[] = {
-		{ "fermata.v1.SuspendEvent", PARAM_TOPICS_SUSPENDS },
-		{ "fermata.v1.ApprovalEvent", PARAM_TOPICS_APPROVALS },
-		{ "fermata.v1.ResumeEvent", PARAM_TOPICS_RESUMES },
-	};
-	const struct config *config = learning->worker->config;
-	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
-		if (strcmp(records[i].name, want->kind == WANT_SHA256 ? records[0].name : want->name) != 0)
-			continue;
-		struct buffer subject;
-		buffer_init(&subject, 4096);
-		subject_name(registry_strategy_of(config), config_text(config, records[i].topic), records[i].name,
-		             &subject);
-		char *text =
-			buffer_failed(&subject) ? NULL : arena_text(learning->learner->arena, buffer_view(&subject));
-		buffer_done(&subject);
-		return text;
-	}
-	return NULL;
-}
-
 static enum fate answer(struct learning *learning, const struct schema_want *want, struct error *error)
 {
 	struct learner *learner = learning->learner;
@@ -258,7 +231,8 @@ static enum fate answer(struct learning *learning, const struct schema_want *wan
 	arena_reset(learner->arena);
 	enum fate fate = registry_ask(learner->registry, learning->worker->catalog, want,
 	                              config_text(learning->worker->config, PARAM_REGISTRY_STATE_SUBJECT),
-	                              record_subject(learning, want), learner->arena, &text, &found, &len, error);
+	                              registry_record_subject(learning->worker->config, want, learner->arena),
+	                              learner->arena, &text, &found, &len, error);
 	if (fate != FATE_OK)
 		return fate;
 	struct error kept; /* it is known all the same; whoever seals with it keeps it first */

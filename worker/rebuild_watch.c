@@ -53,7 +53,7 @@ static enum fate ask(struct rebuild *rebuild, struct error *error)
 		note_row(find(rebuild, true, ledgers[i].topic, ledgers[i].partition), ledgers[i].ledger.next, false);
 	for (size_t i = 0; i < positions_len; i++)
 		note_row(find(rebuild, false, positions[i].topic, positions[i].partition), positions[i].next,
-		         positions[i].waits != WAITS_NO);
+		         positions[i].waits == WAITS_ALARM);
 	return FATE_OK;
 }
 

@@ -12,4 +12,10 @@ void registry_settings_of(const struct config *config, struct registry_settings 
 /* registry.subject_name_strategy */
 enum subject_strategy registry_strategy_of(const struct config *config);
 
+struct schema_want; /* schemas/catalog.h */
+
+/* The subject of the record that a want is about, in the arena; NULL: it is about none of ours (or no memory). */
+const char *registry_record_subject(const struct config *config, const struct schema_want *want,
+                                    struct arena *arena);
+
 #endif

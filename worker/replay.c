@@ -1,4 +1,5 @@
 #include "worker/replay.h"
+#include "worker/learn.h"
 #include "worker/replay_inner.h"
 #include "worker/startup.h"
 
@@ -7,7 +8,9 @@
 #include <string.h>
 
 #define ASK_TIMEOUT_MS 5000
-#define PATIENCE_MS    1 /* a start that has to wait for a service does not */
+#define PATIENCE_MS    1     /* a start that has to wait for a service does not */
+#define SCHEMA_MS      60000 /* for the registry, about one schema */
+#define SCHEMA_TICK_MS 20
 #define MIB            ((size_t)1 << 20)
 
 const char *replay_what_name(enum replay_what what)
@@ -38,6 +41,18 @@ static bool asked_to_stop(void *context)
 {
 	const struct replay *replay = context;
 	return replay->options->stop != NULL && replay->options->stop(replay->options->context);
+}
+
+enum fate replay_await_schema(struct replay *replay, uint64_t news, struct error *error)
+{
+	int64_t until_ms = clock_mono_ms() + SCHEMA_MS;
+	while (learn_count(&replay->worker) == news && clock_mono_ms() < until_ms)
+		if (asked_to_stop(replay) || worker_wait(&replay->worker, SCHEMA_TICK_MS))
+			return error_set(error, FATE_RETRY, ERR_STALE, "it was asked to stop");
+	return learn_count(&replay->worker) != news
+	           ? FATE_OK
+	           : error_set(error, FATE_RETRY, ERR_SERVICE,
+	                       "the schema registry does not answer: is it away?");
 }
 
 /* ---- from where to where ---- */
@@ -171,6 +186,9 @@ static enum fate run(struct replay *replay, struct error *error)
 		return fate;
 	if (worker_stopping(&replay->worker))
 		return error_set(error, FATE_RETRY, ERR_STALE, "it was asked to stop");
+	replay->learns = pthread_create(&replay->schemas, NULL, learn_thread, &replay->worker) == 0;
+	if (!replay->learns)
+		return error_set(error, FATE_FATAL, ERR_SYSTEM, "no more threads can be started");
 	fate = intake_open_desk(&replay->desk, &replay->worker, &(struct intake_options){ 0 }, error);
 	if (fate == FATE_OK)
 		fate = check_topic(replay, error);
@@ -190,6 +208,11 @@ enum fate replay_run(const struct config *config, const struct replay_options *o
 	worker_init(&replay.worker, config);
 	replay.worker.quiet = true;
 	enum fate fate = run(&replay, error);
+	if (replay.learns) {
+		worker_stop(&replay.worker);
+		learn_interrupt(&replay.worker);
+		pthread_join(replay.schemas, NULL);
+	}
 	ids_done(&replay.told);
 	ids_done(&replay.wanted);
 	free(replay.shards);

@@ -1,3 +1,4 @@
+#include "worker/learn.h"
 #include "worker/replay_inner.h"
 
 #include <stdio.h>
@@ -319,16 +320,32 @@ static bool out_of_room(enum fate fate, const struct error *error)
 	return fate == FATE_RETRY && error->code == ERR_MEMORY;
 }
 
+static enum fate understand_once(struct replay *replay, struct item *item, struct error *error)
+{
+	const struct item unread = *item;
+	for (;;) {
+		uint64_t news = learn_count(&replay->worker);
+		enum fate fate = intake_understand(&replay->desk, item, error);
+		if (fate == FATE_RETRY && error->code == ERR_UNKNOWN_SCHEMA)
+			fate = replay_await_schema(replay, news, error);
+		else
+			return fate;
+		if (fate != FATE_OK)
+			return fate;
+		*item = unread;
+	}
+}
+
 /* As intake does: what is there goes first where a batch's memory is used up. */
 static enum fate understand(struct replay *replay, struct item *item, struct error *error)
 {
 	const struct item unread = *item;
-	enum fate fate = intake_understand(&replay->desk, item, error);
+	enum fate fate = understand_once(replay, item, error);
 	if (out_of_room(fate, error) && replay->len > 0) {
 		fate = replay_flush(replay, error);
 		*item = unread;
 		if (fate == FATE_OK)
-			fate = intake_understand(&replay->desk, item, error);
+			fate = understand_once(replay, item, error);
 	}
 	if (!out_of_room(fate, error))
 		return fate;

@@ -30,6 +30,9 @@ struct replay {
 	struct ids told;   /* what the first pass has told of: checkpoints or decisions */
 	struct ids wanted; /* checkpoints that the second pass would write */
 
+	pthread_t schemas; /* the thread that looks for them (worker/learn.h) */
+	bool learns;       /* it is there */
+
 	struct certainty *shards;
 	size_t shards_len;
 };
@@ -37,6 +40,10 @@ struct replay {
 /* Tells the caller, and counts. */
 void replay_tell(struct replay *replay, enum replay_what what, const struct coordinates *at,
                  const struct uuid *checkpoint_id, const struct uuid *decision_id, const char *text);
+
+/* After a fate of RETRY with ERR_UNKNOWN_SCHEMA: the registry was asked. Waits until there is news, at most a minute. news
+ * is what learn_count said before. RETRY: there is none, or it is to stop. */
+FM_MUSTCHECK enum fate replay_await_schema(struct replay *replay, uint64_t news, struct error *error);
 
 /* ---- replay_events.c: suspends and approvals ---- */
 

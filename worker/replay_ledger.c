@@ -1,3 +1,4 @@
+#include "worker/learn.h"
 #include "worker/relay.h"
 #include "worker/replay_inner.h"
 
@@ -26,7 +27,7 @@ struct ledgers {
 static enum fate ledgers_open(struct ledgers *ledgers, struct replay *replay, struct error *error)
 {
 	size_t record = (size_t)config_number(replay->worker.config, PARAM_LIMITS_RECORD_BYTES);
-	struct codec_settings settings = { .record_bytes = 4 * record + MIB };
+	struct codec_settings settings = { .record_bytes = 4 * record + MIB, .catalog = replay->worker.catalog };
 	*ledgers = (struct ledgers){
 		.replay = replay,
 		.arena = arena_new(4 * record + 64 * MIB),
@@ -199,6 +200,27 @@ static enum fate keep(struct ledgers *ledgers, const struct resume_event *event,
 	return FATE_OK;
 }
 
+static enum fate read_head(struct ledgers *ledgers, const struct record *record,
+                           struct resume_event *ret_event, struct error *error)
+{
+	struct replay *replay = ledgers->replay;
+	for (;;) {
+		unsigned tries = 0;
+		uint64_t news = learn_count(&replay->worker);
+		enum fate fate;
+		do {
+			codec_schema_header(ledgers->codec, record_header(record, SCHEMA_ID_HEADER));
+			fate = codec_take_resume_head(ledgers->codec, record->value, ledgers->arena, ret_event, error);
+		} while (learn_more(&replay->worker, replay->desk.store, codec_want(ledgers->codec), &tries, &fate,
+		                    error));
+		if (fate != FATE_RETRY || error->code != ERR_UNKNOWN_SCHEMA)
+			return fate;
+		fate = replay_await_schema(replay, news, error);
+		if (fate != FATE_OK)
+			return fate;
+	}
+}
+
 static enum fate each_resume(void *context, struct scan_part *part, const struct record *record,
                              struct error *error)
 {
@@ -214,7 +236,13 @@ static enum fate each_resume(void *context, struct scan_part *part, const struct
 		arena_reset(ledgers->arena); /* what was passed over must not fill it */
 	if (fate != FATE_OK)
 		return fate;
-	fate = codec_take_resume_head(ledgers->codec, record->value, ledgers->arena, &event, error);
+	fate = read_head(ledgers, record, &event, error);
+	if (fate == FATE_REJECT && error->code == ERR_UNKNOWN_SCHEMA && ledgers->wanted_only) {
+		error->fate = FATE_RETRY; /* it may be the one that counts */
+		return error_wrap(
+			error, "offset %" PRId64 " of [%" PRId32 "] cannot be read, and nothing is put in until it can",
+			record->at.offset, record->at.partition);
+	}
 	if (!ledgers->wanted_only)
 		replay->report->records++;
 	if (fate == FATE_REJECT && !ledgers->wanted_only)

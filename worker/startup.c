@@ -201,7 +201,8 @@ static enum fate step_installation(struct worker *worker, const struct worker_op
 static enum fate step_schemas(struct worker *worker, const struct worker_options *options,
                               struct store *store, struct error *error)
 {
-	(void)options;
+	if (options->look_only) /* what is read was kept when it was read first */
+		return FATE_OK;
 	enum fate fate = learn_keep_own(worker, store, error);
 	return fate == FATE_OK ? learn_own_ids(worker, store, error) : fate;
 }

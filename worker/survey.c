@@ -1,7 +1,9 @@
 #include "worker/survey.h"
 #include "worker/letters_known.h"
+#include "worker/registry_settings.h"
 #include "worker/scan.h"
 
+#include "schemas/ask.h"
 #include "schemas/codec.h"
 #include "vault/vault.h"
 
@@ -34,6 +36,9 @@ struct looking {
 	struct codec *codec;
 	struct codec *wide; /* a resume is larger than the suspend that it is of */
 	struct arena *arena;
+	struct catalog *catalog;
+	struct registry *registry; /* NULL: none is configured */
+	struct arena *answers;     /* of the registry */
 	struct letters_known letters;
 	struct sights sights[REBUILD_PHASES];
 	enum rebuild_phase phase;
@@ -80,12 +85,35 @@ static bool line_of(const struct suspend_event *event, uint64_t *ret_line)
 	return good;
 }
 
-static enum fate see_suspend(struct looking *looking, struct view value, struct sight *sight,
+/* What a codec is missing is asked for at the registry, at once; nothing of it is kept. True: call it again. */
+static bool learn(struct looking *looking, const struct codec *codec, enum fate *fate, struct error *error)
+{
+	struct ask_found *found;
+	struct view text;
+	size_t len;
+	if (*fate != FATE_RETRY || error->code != ERR_UNKNOWN_SCHEMA || looking->registry == NULL)
+		return false;
+	arena_reset(looking->answers);
+	const struct schema_want *want = codec_want(codec);
+	*fate = registry_ask(looking->registry, looking->catalog, want,
+	                     config_text(looking->config, PARAM_REGISTRY_STATE_SUBJECT),
+	                     registry_record_subject(looking->config, want, looking->answers), looking->answers,
+	                     &text, &found, &len, error);
+	return *fate == FATE_OK;
+}
+
+static enum fate see_suspend(struct looking *looking, const struct record *record, struct sight *sight,
                              struct error *error)
 {
 	struct suspend_event event;
 	struct view body;
-	enum fate fate = codec_take_suspend(looking->codec, value, looking->arena, &event, &body, error);
+	uint8_t sha256[32];
+	enum fate fate;
+	do {
+		codec_schema_header(looking->codec, record_header(record, SCHEMA_ID_HEADER));
+		fate = codec_take_suspend_written(looking->codec, record->value, looking->arena, &event, &body,
+		                                  sha256, error);
+	} while (learn(looking, looking->codec, &fate, error));
 	if (fate != FATE_OK)
 		return fate;
 	sight->id = event.checkpoint_id;
@@ -95,12 +123,16 @@ static enum fate see_suspend(struct looking *looking, struct view value, struct 
 	                                     : error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a survey");
 }
 
-static enum fate see_approval(struct looking *looking, struct view value, struct sight *sight,
+static enum fate see_approval(struct looking *looking, const struct record *record, struct sight *sight,
                               struct error *error)
 {
 	struct approval_event event;
 	struct view body;
-	enum fate fate = codec_take_approval(looking->codec, value, looking->arena, &event, &body, error);
+	enum fate fate;
+	do {
+		codec_schema_header(looking->codec, record_header(record, SCHEMA_ID_HEADER));
+		fate = codec_take_approval(looking->codec, record->value, looking->arena, &event, &body, error);
+	} while (learn(looking, looking->codec, &fate, error));
 	if (fate != FATE_OK)
 		return fate;
 	sight->id = event.decision_id;
@@ -110,11 +142,15 @@ static enum fate see_approval(struct looking *looking, struct view value, struct
 	return FATE_OK;
 }
 
-static enum fate see_resume(struct looking *looking, struct view value, struct sight *sight,
+static enum fate see_resume(struct looking *looking, const struct record *record, struct sight *sight,
                             struct error *error)
 {
 	struct resume_event event;
-	enum fate fate = codec_take_resume_head(looking->wide, value, looking->arena, &event, error);
+	enum fate fate;
+	do {
+		codec_schema_header(looking->wide, record_header(record, SCHEMA_ID_HEADER));
+		fate = codec_take_resume_head(looking->wide, record->value, looking->arena, &event, error);
+	} while (learn(looking, looking->wide, &fate, error));
 	if (fate != FATE_OK)
 		return fate;
 	sight->id = event.resume_id;
@@ -140,7 +176,7 @@ static enum fate keep(struct sights *sights, const struct sight *sight, struct e
 
 static enum fate each(void *context, struct scan_part *part, const struct record *record, struct error *error)
 {
-	static enum fate (*const see[REBUILD_PHASES])(struct looking *, struct view, struct sight *,
+	static enum fate (*const see[REBUILD_PHASES])(struct looking *, const struct record *, struct sight *,
 	                                              struct error *) = {
 		[REBUILD_RESUMES] = see_resume,
 		[REBUILD_SUSPENDS] = see_suspend,
@@ -152,7 +188,7 @@ static enum fate each(void *context, struct scan_part *part, const struct record
 	(void)part;
 	arena_reset(looking->arena);
 	topic->records++;
-	enum fate fate = see[looking->phase](looking, record->value, &sight, error);
+	enum fate fate = see[looking->phase](looking, record, &sight, error);
 	if (fate == FATE_OK)
 		return keep(&looking->sights[looking->phase], &sight, error);
 	if (fate != FATE_REJECT)
@@ -333,18 +369,36 @@ static enum fate read_all(struct looking *looking, const struct rebuild_options 
 	return fate;
 }
 
+static enum fate open_schemas(struct looking *looking, struct error *error)
+{
+	struct registry_settings settings;
+	registry_settings_of(looking->config, &settings);
+	struct catalog_settings catalog = {
+		.folder = config_text(looking->config, PARAM_SCHEMAS_PATH),
+		.registry = settings.url != NULL,
+		.asks = settings.url != NULL,
+	};
+	enum fate fate = catalog_new(&looking->catalog, &catalog, error);
+	return fate == FATE_OK && settings.url != NULL ? registry_open(&looking->registry, &settings, error)
+	                                               : fate;
+}
+
 static enum fate open_looking(struct looking *looking, struct error *error)
 {
 	size_t record = (size_t)config_number(looking->config, PARAM_LIMITS_RECORD_BYTES);
+	looking->arena = arena_new(16 * record + 16 * MIB);
+	looking->answers = arena_new(256 * MIB);
+	looking->survey->arena = arena_new(4 * MIB);
+	if (looking->arena == NULL || looking->answers == NULL || looking->survey->arena == NULL)
+		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for a survey");
+	enum fate fate = open_schemas(looking, error);
 	struct codec_settings settings = {
 		.record_bytes = record,
 		.strict_boundary = config_choice(looking->config, PARAM_LIMITS_BOUNDARY) == CONFIG_BOUNDARY_STRICT,
+		.catalog = looking->catalog,
 	};
-	looking->arena = arena_new(16 * record + 16 * MIB);
-	looking->survey->arena = arena_new(4 * MIB);
-	if (looking->arena == NULL || looking->survey->arena == NULL)
-		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for a survey");
-	enum fate fate = codec_new(&looking->codec, &settings, error);
+	if (fate == FATE_OK)
+		fate = codec_new(&looking->codec, &settings, error);
 	settings.record_bytes = 4 * record + MIB;
 	return fate == FATE_OK ? codec_new(&looking->wide, &settings, error) : fate;
 }
@@ -368,6 +422,9 @@ enum fate survey_run(const struct config *config, const struct rebuild_options *
 	letters_known_done(&looking.letters);
 	codec_free(looking.codec);
 	codec_free(looking.wide);
+	registry_close(looking.registry);
+	catalog_free(looking.catalog);
+	arena_free(looking.answers);
 	arena_free(looking.arena);
 	return fate;
 }

@@ -9,6 +9,7 @@ import pytest
 
 import avrolib
 import evolution
+import rebuilding
 import records
 import registries
 from acts import pending
@@ -425,3 +426,33 @@ def test_an_unknown_id_is_not_asked_for_again_and_again(make_world, stand_in):
     for ack in acks:
         world.wait_letter(ack)
     assert stand_in.asked.count("/schemas/ids/12345") == 1
+
+
+# ---- recovery ------------------------------------------------------------------------------
+
+
+def test_rebuild_and_replay(world, client, proxy):
+    """What is framed with ids comes back from the topics; without the registry, 69 and nothing."""
+    datum = records.make_suspend()
+    schema_id = suspend_id(world, client)
+    sent = world.send_suspend(datum, value=framed(world, schema_id, "SuspendEvent", datum))
+    world.wait_state(sent.id, "PENDING")
+    world.run("approve", sent.id)
+    the_resume(world, client, sent.id)
+    world.settle()
+    world.workers[0].stop()
+    before, published = rebuilding.tables(world), len(raw(world, "resumes"))
+    for topic in ("suspends", "approvals", "resumes"):
+        done = world.run("replay", "--topic", world.topics[topic], "--from", "0", "--json")
+        totals = {line["name"]: line["count"] for line in done.json if "count" in line}
+        assert totals["same"] == totals["records"] == 1, done
+    rebuilding.empty_database(world)
+    _, counts, others = rebuilding.rebuild(world, "--dry-run")
+    assert [line["unreadable"] for line in others if line["what"] == "topic"] == [0, 0, 0]
+    assert counts["checkpoints", "resumed"] == 1
+    proxy.cut()
+    assert "registry" in world.run("rebuild", "--dry-run", rc=69).err
+    proxy.heal()
+    rebuilding.rebuild(world)
+    assert not rebuilding.differences(before, rebuilding.tables(world))
+    assert len(raw(world, "resumes")) == published

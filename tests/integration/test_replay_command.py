@@ -18,7 +18,8 @@ def replay(world, kind, *args, start="0", rc=0):
     )
     lines = [json.loads(line) for line in done.lines]
     totals = {(line["what"], line["name"]): line["count"] for line in lines if "name" in line}
-    return totals, [line for line in lines if "name" not in line]
+    findings = [line for line in lines if "name" not in line]  # between partitions in any order
+    return totals, sorted(findings, key=lambda each: (each["partition"], each["offset"], each["what"]))
 
 
 def whats(findings):
