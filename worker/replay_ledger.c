@@ -10,7 +10,7 @@
 #define BATCH 500
 #define MIB   ((size_t)1 << 20)
 
-/* Resumes on their way to the database. */
+/* Resumes on their way to the database: of one shard at a time. */
 struct ledgers {
 	struct replay *replay;
 	struct codec *codec;
@@ -230,7 +230,9 @@ static enum fate each_resume(void *context, struct scan_part *part, const struct
 	if (ledgers->latest != NULL)
 		ledgers->latest[part - ledgers->scan->parts] = record->at.appended_at;
 	enum fate fate = FATE_OK;
-	if (ledgers->len == BATCH || (ledgers->len > 0 && arena_used(ledgers->arena) > 16 * MIB))
+	bool other = ledgers->len > 0 && (ledgers->at[0].partition != record->at.partition ||
+	                                  strcmp(ledgers->at[0].topic, record->at.topic) != 0);
+	if (other || ledgers->len == BATCH || (ledgers->len > 0 && arena_used(ledgers->arena) > 16 * MIB))
 		fate = flush(ledgers, error);
 	else if (ledgers->len == 0)
 		arena_reset(ledgers->arena); /* what was passed over must not fill it */
