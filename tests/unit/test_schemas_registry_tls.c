@@ -32,6 +32,8 @@ struct server {
 	int64_t timeout_ms; /* how long to wait for it */
 };
 
+static pid_t running = -1; /* the server of this test: one that fails leaves it behind */
+
 static char folder[] = "/tmp/fermata-tls-XXXXXX";
 
 /* Runs a shell in the folder; output -1: it says nothing to anybody. */
@@ -63,6 +65,13 @@ static int end_of(pid_t pid)
 	return status;
 }
 
+static void stop(const struct server *server)
+{
+	kill(server->pid, SIGKILL);
+	(void)end_of(server->pid);
+	running = -1;
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -92,6 +101,7 @@ static struct server serve(const char *certificate, const char *options)
 	         certificate, options);
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	server.pid = start_shell(script, ends[1]);
+	running = server.pid;
 	close(ends[1]);
 	while (port == 0 && len + 1 < sizeof(said)) {
 		ssize_t got = read(ends[0], said + len, sizeof(said) - len - 1);
@@ -106,12 +116,6 @@ static struct server serve(const char *certificate, const char *options)
 	close(ends[0]);
 	snprintf(server.url, sizeof(server.url), "https://127.0.0.1:%u", port);
 	return server;
-}
-
-static void stop(struct server *server)
-{
-	kill(server->pid, SIGKILL);
-	(void)end_of(server->pid);
 }
 
 static const char *in_folder(const char *name, char path[64])
@@ -201,14 +205,28 @@ static void test_half_tls(void **state)
 	stop(&server);
 }
 
+static int stop_running(void **state)
+{
+	(void)state;
+	if (running > 0)
+		stop(&(struct server){ .pid = running });
+	return 0;
+}
+
+static int stop_both(void **state)
+{
+	(void)stop_running(state);
+	return tear_down(state);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_authorities),
-		cmocka_unit_test(test_other_name),
-		cmocka_unit_test(test_client_certificate),
+		cmocka_unit_test_teardown(test_authorities, stop_running),
+		cmocka_unit_test_teardown(test_other_name, stop_running),
+		cmocka_unit_test_teardown(test_client_certificate, stop_running),
 
-		TEST(test_half_tls),
+		cmocka_unit_test_setup_teardown(test_half_tls, set_up, stop_both),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
