@@ -40,4 +40,7 @@ FM_MUSTCHECK enum fate check_against(struct checking *checking, enum compat_mode
 FM_MUSTCHECK enum fate check_registry(struct checking *checking, const enum compat_mode *wanted,
                                       struct error *error);
 
+/* --pending: would what waits load under the file? */
+FM_MUSTCHECK enum fate check_pending(struct checking *checking, struct error *error);
+
 #endif

@@ -35,6 +35,8 @@ static enum fate check(struct checking *checking, const enum compat_mode *mode, 
 		fate = check_against(checking, mode != NULL ? *mode : COMPAT_BACKWARD, error);
 	if (fate == FATE_OK && cli_given(cli, "against-registry"))
 		fate = check_registry(checking, mode, error);
+	if (fate == FATE_OK && cli_given(cli, "pending"))
+		fate = check_pending(checking, error);
 	return fate;
 }
 

@@ -2,12 +2,11 @@
 #include "cli/cmd.h"
 #include "cli/connect.h"
 #include "cli/find.h"
+#include "cli/opened.h"
 #include "cli/person.h"
 #include "cli/row_json.h"
 #include "cli/schemas.h"
 #include "cli/screen.h"
-
-#include <string.h>
 
 #define ARENA_BYTES ((size_t)1 << 30)
 #define TEXT_BYTES  ((size_t)1 << 30)
@@ -23,46 +22,19 @@ struct showing {
 	int64_t now;
 };
 
-static enum fate unseal(struct showing *showing, struct checkpoint *row, struct view *ret_body,
-                        struct error *error)
-{
-	struct seal_context context = { .tenant = row->tenant,
-		                            .session_id = row->session_id,
-		                            .checkpoint_id = row->id,
-		                            .suspend_seq = row->suspend_seq };
-	uint8_t digest[DIGEST_LEN];
-	enum fate fate = store_payload(showing->store, row, showing->opened, error);
-
-	if (fate != FATE_OK)
-		return fate;
-	memcpy(context.schema_sha256, row->sealed.schema_sha256, sizeof(context.schema_sha256));
-	fate = vault_unseal(showing->vault, &context, &row->sealed, showing->opened, ret_body, error);
-	if (fate != FATE_OK)
-		return fate;
-	/* A decision is about the digest: what is shown must be what it names. */
-	vault_checkpoint_digest(*ret_body, digest);
-	if (memcmp(digest, row->digest, sizeof(digest)) != 0)
-		return error_set(error, FATE_REJECT, ERR_TAMPERED,
-		                 "its digest in the database is not that of its state");
-	return FATE_OK;
-}
-
 static enum fate open_state(struct showing *showing, struct checkpoint *row, struct suspend_event *event,
                             struct error *error)
 {
 	char id[UUID_TEXT_LEN + 1];
 	struct view sealed, body;
-	unsigned tries = 0;
 	enum fate fate;
 
 	uuid_format(&row->id, id);
-	fate = row->filled ? unseal(showing, row, &sealed, error)
-	                   : error_set(error, FATE_REJECT, ERR_NO, "its suspend event has not come");
-	if (fate == FATE_OK) {
-		do
-			fate = codec_today(showing->schemas.codec, row->sealed.schema_sha256, sealed, &body, error);
-		while (schemas_more(&showing->schemas, &tries, &fate, error));
-	}
+	fate = row->filled ? store_payload(showing->store, row, showing->opened, error) : FATE_OK;
+	if (fate == FATE_OK)
+		fate = opened_unseal(showing->vault, row, showing->opened, &sealed, error);
+	if (fate == FATE_OK)
+		fate = opened_today(&showing->schemas, row, sealed, &body, error);
 	if (fate == FATE_OK)
 		fate = codec_read_suspend_body(showing->schemas.codec, body, showing->opened, event, error);
 	return fate == FATE_OK ? FATE_OK : error_wrap(error, "checkpoint %s cannot be opened", id);

@@ -48,6 +48,7 @@ static const struct option_spec check_options[] = {
 	{ "mode", "MODE", "who must read whom (default BACKWARD)" },
 	{ "against-registry", NULL, "ask the schema registry, and judge by its rule" },
 	{ "subject", "NAME", "the subject there (default: that of FILE's name)" },
+	{ "pending", NULL, "read everything that waits under FILE" },
 	JSON_OPTION,
 	END,
 };
@@ -315,10 +316,12 @@ const struct command commands[] = {
 	  "MODE is as in a registry: BACKWARD, FILE reads what the last version wrote;\n"
 	  "FORWARD, that reads what FILE writes; FULL, both; _TRANSITIVE: with all\n"
 	  "versions; NONE. It is judged by the resolution that loads what waits. What\n"
-	  "hangs on the value (bytes to a string must be UTF-8) is a warning.\n",
+	  "hangs on the value (bytes to a string must be UTF-8) is a warning.\n"
+	  "--pending opens all that waits (it needs the keys) and reads each state under\n"
+	  "FILE; all of it, when FILE is fermata.v1.SuspendEvent.\n",
 	  "fermata schema check v3.avsc --against v1.avsc --against v2.avsc --mode full\n"
-	  "fermata schema check v3.avsc --against-registry\n",
-	  check_options, 1, 1, 0, cmd_schema_check },
+	  "fermata schema check v3.avsc --against-registry --pending\n",
+	  check_options, 1, 1, COMMAND_VAULT, cmd_schema_check },
 	{ "schema fingerprint", "FILE", "print the fingerprints of an Avro schema",
 	  "CRC-64-AVRO in the byte order of the single-object header, MD5 and SHA-256 of\n"
 	  "the parsing canonical form; with --json that form too.\n",

@@ -55,11 +55,9 @@ enum fate store_payloads(struct store *store, struct checkpoint **checkpoints, s
 enum fate store_payload(struct store *store, struct checkpoint *checkpoint, struct arena *arena,
                         struct error *error)
 {
-	char id[UUID_TEXT_LEN + 1];
 	enum fate fate = store_payloads(store, &checkpoint, 1, arena, error);
 
 	if (fate != FATE_OK || !view_is_null(checkpoint->sealed.body))
 		return fate;
-	uuid_format(&checkpoint->id, id);
-	return error_set(error, FATE_REJECT, ERR_NO, "checkpoint %s: its sealed state was purged", id);
+	return error_set(error, FATE_REJECT, ERR_NO, "its sealed state was purged");
 }
