@@ -163,10 +163,11 @@ struct batch_write {
 	const struct decision *const *updates; /* outcome and outcome_reason of waiting ones */
 	size_t updates_len;
 	bool notify; /* NOTIFY fermata_outbox, for the relays of other processes */
+	bool singly; /* no COPY, which fails where a payload has outlived its checkpoint: for a second try */
 };
 
 /* RETRY with ERR_STALE: an insert found a row that another worker had made meanwhile: roll back and do the
- * batch again at once. Nothing is visible to others before store_commit. */
+ * batch again at once, singly. Nothing is visible to others before store_commit. */
 FM_MUSTCHECK enum fate store_batch_write(struct store *store, const struct batch_write *write,
                                          struct error *error);
 /* RETRY: the outcome is unknown; the positions tell. */

@@ -1,9 +1,12 @@
 /*
- * The second half of a batch of intake: what was judged is written. Large rows (a suspend event and its
- * payload) are a statement each, pipelined; small rows go as arrays, twice as fast. The tables are written in
- * one order everywhere (checkpoint, payload, decision, outbox, expiry, unclaimed, gate_outbox) and each in the
- * order of its ids, so that two writers wait for each other and do not deadlock.
+ * The second half of a batch of intake: what was judged is written. New checkpoints and what comes with them go by
+ * COPY where there are many; else large rows (a suspend event and its payload) are a statement each, pipelined, and
+ * small rows go as arrays. The tables are written in one order everywhere (checkpoint, payload, decision, outbox,
+ * expiry, unclaimed, gate_outbox) and each in the order of its ids, so that two writers wait for each other and do
+ * not deadlock. (What is copied goes first: whoever would write rows of the same new checkpoint waits at its id in
+ * `checkpoint`; and rows that were there before have been locked since the batch began.)
  */
+#include "store/store_batch_new.h"
 #include "store/store_columns.h"
 #include "store/store_connection.h"
 #include "store/store_record.h"
@@ -12,12 +15,6 @@
 #include <stdlib.h>
 
 /* ---- statements ---- */
-
-#define EVENT_COLUMNS                                                                                        \
-	"tenant, session_id, gate_id, suspend_seq, agent, agent_version, requested_by, title, risk,"             \
-	" required_approvals, approvers, labels, suspended_at, appended_at, expires_at, on_expiry, digest,"      \
-	" traceparent, tracestate, seal_format, compression, plain_len, kek_id, wrapped_key, seal_commit,"       \
-	" schema_sha256, sealed_len, payload_day, resumes_topic, resumes_partition, id_text"
 
 /* Behind the 11 parameters of the state. */
 #define EVENT_VALUES                                                                                         \
@@ -30,7 +27,7 @@
 static const struct statement insert_checkpoint = {
 	"inserting a checkpoint",
 	"INSERT INTO fermata.checkpoint (checkpoint_id, state, published, held, from_ledger, approvals, verdict,"
-	" decided_at, version, changed_at, reason, " EVENT_COLUMNS ", filled)"
+	" decided_at, version, changed_at, reason, " CHECKPOINT_EVENT_COLUMNS ", filled)"
 	" VALUES ($1::uuid, $2::fermata.gate_state, $3::boolean, $4::boolean, $5::boolean, $6::integer,"
 	" $7::fermata.verdict, $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $43::boolean)"
 	" ON CONFLICT (checkpoint_id) DO NOTHING",
@@ -39,7 +36,7 @@ static const struct statement insert_checkpoint = {
 static const struct statement fill_checkpoint = {
 	"filling a checkpoint",
 	"UPDATE fermata.checkpoint SET (state, published, held, from_ledger, approvals, verdict, decided_at,"
-	" version, changed_at, reason, " EVENT_COLUMNS ", filled) ="
+	" version, changed_at, reason, " CHECKPOINT_EVENT_COLUMNS ", filled) ="
 	" ROW ($2::fermata.gate_state, $3::boolean, $4::boolean, $5::boolean, $6::integer, $7::fermata.verdict,"
 	" $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $43::boolean)"
 	" WHERE checkpoint_id = $1::uuid",
@@ -331,11 +328,6 @@ static bool to_outbox(const struct checkpoint_write *write)
 	return write->outbox;
 }
 
-static bool to_expiry(const struct checkpoint_write *write)
-{
-	return write->expiry_set && write->checkpoint->expires_at != TIME_NONE;
-}
-
 static bool from_expiry(const struct checkpoint_write *write)
 {
 	return write->expiry_clear;
@@ -351,12 +343,6 @@ static bool from_unclaimed(const struct checkpoint_write *write)
 	return write->unclaimed_clear;
 }
 
-/* There is no gate event before the suspend is known. */
-static bool to_gates(const struct checkpoint_write *write)
-{
-	return write->gate_event && write->checkpoint->filled;
-}
-
 /* What one statement is given: the chosen ones, in the order of their ids. */
 struct list_write {
 	const struct statement *statement;
@@ -364,20 +350,21 @@ struct list_write {
 	const struct column *columns;
 	size_t columns_len;
 	bool of_write; /* the rows are struct checkpoint_write, else struct checkpoint */
+	bool copies;   /* those of new checkpoints are copied, where these are (store_batch_new.h) */
 };
 
 static const struct list_write checkpoint_updates = {
-	&update_checkpoints, is_update, update_columns, COLUMNS_LEN(update_columns), false,
+	&update_checkpoints, is_update, update_columns, COLUMNS_LEN(update_columns), false, false,
 };
 
 /* In the one order of the tables. */
 static const struct list_write work_lists[] = {
-	{ &insert_outbox, to_outbox, outbox_columns, COLUMNS_LEN(outbox_columns), false },
-	{ &insert_expiry, to_expiry, expiry_columns, COLUMNS_LEN(expiry_columns), false },
-	{ &delete_expiry, from_expiry, id_columns, COLUMNS_LEN(id_columns), false },
-	{ &insert_unclaimed, to_unclaimed, unclaimed_columns, COLUMNS_LEN(unclaimed_columns), true },
-	{ &delete_unclaimed, from_unclaimed, id_columns, COLUMNS_LEN(id_columns), false },
-	{ &insert_gates, to_gates, gate_columns, COLUMNS_LEN(gate_columns), false },
+	{ &insert_outbox, to_outbox, outbox_columns, COLUMNS_LEN(outbox_columns), false, false },
+	{ &insert_expiry, write_to_expiry, expiry_columns, COLUMNS_LEN(expiry_columns), false, true },
+	{ &delete_expiry, from_expiry, id_columns, COLUMNS_LEN(id_columns), false, false },
+	{ &insert_unclaimed, to_unclaimed, unclaimed_columns, COLUMNS_LEN(unclaimed_columns), true, false },
+	{ &delete_unclaimed, from_unclaimed, id_columns, COLUMNS_LEN(id_columns), false, false },
+	{ &insert_gates, write_to_gates, gate_columns, COLUMNS_LEN(gate_columns), false, true },
 };
 
 /* ---- sending ---- */
@@ -402,13 +389,13 @@ static void send_columns(struct store *store, const struct statement *statement,
 
 /* rows has room for all. Returns how many were chosen. */
 static size_t send_list(struct store *store, const struct list_write *list, const struct batch_write *batch,
-                        const void **rows, int64_t *add_count)
+                        bool copied, const void **rows, int64_t *add_count)
 {
 	size_t len = 0;
 
 	for (size_t i = 0; i < batch->checkpoints_len; i++) {
 		const struct checkpoint_write *write = &batch->checkpoints[i];
-		if (list->chosen(write))
+		if (list->chosen(write) && !(copied && list->copies && write->insert))
 			rows[len++] = list->of_write ? (const void *)write : (const void *)write->checkpoint;
 	}
 	send_columns(store, list->statement, list->columns, list->columns_len, rows, len, add_count);
@@ -419,9 +406,7 @@ static void send_event(struct store *store, const struct checkpoint_write *write
 {
 	struct params *params = store_params(store);
 
-	param_checkpoint_state(params, write->checkpoint);
-	param_checkpoint_event(params, write->checkpoint, write->fill);
-	param_bool(params, write->checkpoint->filled);
+	param_write(params, write);
 	if (write->insert) {
 		tally->expected++;
 		store_send(store, &insert_checkpoint, params, &(struct answer){ .add_count = &tally->inserted });
@@ -435,24 +420,29 @@ static void send_payload(struct store *store, const struct checkpoint *checkpoin
 {
 	struct params *params = store_params(store);
 
-	param_uuid(params, &checkpoint->id);
-	param_day(params, checkpoint->appended_at);
-	param_bytes(params, checkpoint->sealed.body);
+	param_payload(params, checkpoint);
 	store_send(store, &insert_payload, params, NULL);
 }
 
-static void send_checkpoints(struct store *store, const struct batch_write *batch, const void **rows,
-                             struct tally *tally)
+/* `copied`: the new ones are there already, with their payloads. */
+static void send_checkpoints(struct store *store, const struct batch_write *batch, bool copied,
+                             const void **rows, struct tally *tally)
 {
-	for (size_t i = 0; i < batch->checkpoints_len; i++)
-		if (batch->checkpoints[i].insert || batch->checkpoints[i].fill)
-			send_event(store, &batch->checkpoints[i], tally);
-	size_t updates = send_list(store, &checkpoint_updates, batch, rows, &tally->updated);
+	for (size_t i = 0; i < batch->checkpoints_len; i++) {
+		const struct checkpoint_write *write = &batch->checkpoints[i];
+		if (write->insert ? !copied : write->fill)
+			send_event(store, write, tally);
+	}
+	size_t updates = send_list(store, &checkpoint_updates, batch, copied, rows, &tally->updated);
 	tally->updates_expected += (int64_t)updates;
-	for (size_t i = 0; i < batch->checkpoints_len; i++)
-		if (batch->checkpoints[i].fill)
-			send_payload(store, batch->checkpoints[i].checkpoint);
+	for (size_t i = 0; i < batch->checkpoints_len; i++) {
+		const struct checkpoint_write *write = &batch->checkpoints[i];
+		if (write->fill && !(copied && write->insert))
+			send_payload(store, write->checkpoint);
+	}
 }
+
+/* ---- the whole ---- */
 
 static void send_decisions(struct store *store, const struct batch_write *batch, const void **rows,
                            struct tally *tally)
@@ -469,13 +459,13 @@ static void send_decisions(struct store *store, const struct batch_write *batch,
 	             batch->updates_len, &tally->updated);
 }
 
-static void send_all(struct store *store, const struct batch_write *batch, const void **rows,
+static void send_all(struct store *store, const struct batch_write *batch, bool copied, const void **rows,
                      struct tally *tally)
 {
-	send_checkpoints(store, batch, rows, tally);
+	send_checkpoints(store, batch, copied, rows, tally);
 	send_decisions(store, batch, rows, tally);
 	for (size_t i = 0; i < sizeof(work_lists) / sizeof(work_lists[0]); i++)
-		send_list(store, &work_lists[i], batch, rows, NULL);
+		send_list(store, &work_lists[i], batch, copied, rows, NULL);
 	if (batch->notify)
 		store_send(store, &notify_outbox, NULL, NULL);
 }
@@ -506,8 +496,13 @@ enum fate store_batch_write(struct store *store, const struct batch_write *write
 	const void **rows = calloc(most + 1, sizeof(*rows));
 	if (rows == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, writing a batch: no memory");
-	send_all(store, write, rows, &tally);
+	bool copied;
+	fate = batch_copy_new(store, write, rows, &copied, error);
+	if (fate == FATE_OK)
+		send_all(store, write, copied, rows, &tally);
 	free(rows);
+	if (fate != FATE_OK)
+		return fate;
 	fate = transaction_flush(store, error);
 	return fate == FATE_OK ? check_tally(&tally, error) : fate;
 }

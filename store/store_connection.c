@@ -210,6 +210,11 @@ struct params *store_params(struct store *store)
 	return &store->params;
 }
 
+struct pipeline *store_pipeline(struct store *store)
+{
+	return &store->pipeline;
+}
+
 void store_send(struct store *store, const struct statement *statement, struct params *params,
                 const struct answer *answer)
 {

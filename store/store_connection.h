@@ -45,6 +45,9 @@ void store_send(struct store *store, const struct statement *statement, struct p
 
 /* ---- the connection ---- */
 
+/* For what is not a statement among others (store_copy.h). */
+struct pipeline *store_pipeline(struct store *store);
+
 /* Closes the connection; the next call makes a new one. */
 void store_drop(struct store *store);
 /* For store_migrate: the plain connection, out of pipeline mode, and back. */

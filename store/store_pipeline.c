@@ -310,19 +310,17 @@ static bool prepare(struct pipeline *pipeline, const struct statement *statement
 	return queue(pipeline, PENDING_PREPARE, statement, NULL);
 }
 
-static bool params_good(struct pipeline *pipeline, const struct statement *statement,
-                        const struct params *params)
+enum fate pipeline_params_good(const struct params *params, const struct statement *statement,
+                               struct error *error)
 {
 	if (params->fault == PARAMS_GOOD)
-		return true;
+		return FATE_OK;
 	if (params->fault == PARAMS_NUL)
-		error_set(&pipeline->fault, FATE_REJECT, ERR_POISON,
-		          "PostgreSQL, %s: parameter %zu holds U+0000, which no text of PostgreSQL may",
-		          statement->name, params->fault_at);
-	else
-		error_set(&pipeline->fault, FATE_REJECT, ERR_MEMORY, "PostgreSQL, %s: parameter %zu is too large",
-		          statement->name, params->fault_at);
-	return false;
+		return error_set(error, FATE_REJECT, ERR_POISON,
+		                 "PostgreSQL, %s: parameter %zu holds U+0000, which no text of PostgreSQL may",
+		                 statement->name, params->fault_at);
+	return error_set(error, FATE_REJECT, ERR_MEMORY, "PostgreSQL, %s: parameter %zu is too large",
+	                 statement->name, params->fault_at);
 }
 
 void pipeline_send(struct pipeline *pipeline, const struct statement *statement, struct params *params,
@@ -336,7 +334,7 @@ void pipeline_send(struct pipeline *pipeline, const struct statement *statement,
 		return;
 	if (params != NULL)
 		pipeline->unflushed += params_seal(params);
-	if (!params_good(pipeline, statement, values))
+	if (pipeline_params_good(values, statement, &pipeline->fault) != FATE_OK)
 		return;
 	if (pipeline->prepare && !is_prepared(pipeline, statement) && !prepare(pipeline, statement))
 		return;
@@ -359,6 +357,17 @@ bool pipeline_is_idle(const struct pipeline *pipeline)
 	return pipeline->pending_len == 0 && !faulty(pipeline) && !pipeline->broken;
 }
 
+/* The first fault is told once. */
+static enum fate take_fault(struct pipeline *pipeline, struct error *error)
+{
+	struct error fault = pipeline->fault;
+
+	memset(&pipeline->fault, 0, sizeof(pipeline->fault));
+	if (fault.fate != FATE_OK && error != NULL)
+		*error = fault;
+	return fault.fate;
+}
+
 enum fate pipeline_flush(struct pipeline *pipeline, struct error *error)
 {
 	static const struct statement sync = { "ending the pipeline", "" };
@@ -369,9 +378,104 @@ enum fate pipeline_flush(struct pipeline *pipeline, struct error *error)
 		else if (queue(pipeline, PENDING_SYNC, &sync, NULL))
 			pump(pipeline, true);
 	}
-	struct error fault = pipeline->fault;
-	memset(&pipeline->fault, 0, sizeof(pipeline->fault));
-	if (fault.fate != FATE_OK && error != NULL)
-		*error = fault;
-	return fault.fate;
+	return take_fault(pipeline, error);
+}
+
+/* ---- COPY ---- */
+
+/* Writes what waits and reads what comes until all is written, or until there is an answer to take. */
+static bool copy_pump(struct pipeline *pipeline, bool answer)
+{
+	while (!pipeline->broken) {
+		int unwritten = PQflush(pipeline->pg);
+		if (unwritten < 0) {
+			fault_broken(pipeline, "sending");
+			return false;
+		}
+		if (unwritten == 0 && (!answer || !PQisBusy(pipeline->pg)))
+			return true;
+		if (wait_socket(pipeline, unwritten > 0) && PQconsumeInput(pipeline->pg) == 0)
+			fault_broken(pipeline, "reading the answers");
+	}
+	return false;
+}
+
+/* Takes the answers up to their end; a COPY that was begun has been ended before. */
+static enum fate copy_leave(struct pipeline *pipeline, const struct statement *statement, int64_t *ret_rows,
+                            struct error *error)
+{
+	while (copy_pump(pipeline, true)) {
+		PGresult *result = PQgetResult(pipeline->pg);
+		if (result == NULL)
+			break;
+		if (PQresultStatus(result) == PGRES_COMMAND_OK)
+			*ret_rows = tuples(result);
+		else if (!faulty(pipeline))
+			pipeline_result_error(pipeline->pg, result, statement->name, &pipeline->fault);
+		PQclear(result);
+	}
+	if (!pipeline->broken && PQenterPipelineMode(pipeline->pg) != 1)
+		fault_broken(pipeline, statement->name);
+	return take_fault(pipeline, error);
+}
+
+/* libpq takes no more: the server ended the COPY and has said why, or the connection is gone. */
+static enum fate copy_refused(struct pipeline *pipeline, const struct statement *statement,
+                              struct error *error)
+{
+	int64_t rows;
+	enum fate fate = copy_leave(pipeline, statement, &rows, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	fault_broken(pipeline, statement->name);
+	return take_fault(pipeline, error);
+}
+
+enum fate pipeline_copy_begin(struct pipeline *pipeline, const struct statement *statement,
+                              struct error *error)
+{
+	assert(pipeline_is_idle(pipeline));
+	if (PQexitPipelineMode(pipeline->pg) != 1 || PQsendQuery(pipeline->pg, statement->text) != 1) {
+		fault_broken(pipeline, statement->name);
+		return take_fault(pipeline, error);
+	}
+	PGresult *result = copy_pump(pipeline, true) ? PQgetResult(pipeline->pg) : NULL;
+	bool begun = PQresultStatus(result) == PGRES_COPY_IN;
+	if (!begun && result != NULL)
+		pipeline_result_error(pipeline->pg, result, statement->name, &pipeline->fault);
+	PQclear(result);
+	return begun ? FATE_OK : copy_refused(pipeline, statement, error);
+}
+
+enum fate pipeline_copy_put(struct pipeline *pipeline, const struct statement *statement,
+                            struct buffer *buffer, struct error *error)
+{
+	if (buffer_failed(buffer))
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, %s: no memory", statement->name);
+	if (PQputCopyData(pipeline->pg, (const char *)buffer->data, (int)buffer->len) != 1)
+		return copy_refused(pipeline, statement, error);
+	buffer_reset(buffer);
+	return copy_pump(pipeline, false) ? FATE_OK : take_fault(pipeline, error);
+}
+
+enum fate pipeline_copy_end(struct pipeline *pipeline, const struct statement *statement, int64_t *ret_rows,
+                            struct error *error)
+{
+	*ret_rows = 0;
+	if (PQputCopyEnd(pipeline->pg, NULL) != 1)
+		return copy_refused(pipeline, statement, error);
+	return copy_leave(pipeline, statement, ret_rows, error);
+}
+
+void pipeline_copy_give_up(struct pipeline *pipeline)
+{
+	static const struct statement giving_up = { "giving up a COPY", "" };
+	struct error ignored;
+	int64_t rows;
+
+	if (PQputCopyEnd(pipeline->pg, "a row cannot be sent") != 1)
+		fault_broken(pipeline, giving_up.name);
+	/* The server confirms with an error. A connection that is gone is found by the ROLLBACK that follows. */
+	copy_leave(pipeline, &giving_up, &rows, &ignored);
 }

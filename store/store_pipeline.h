@@ -72,6 +72,25 @@ bool pipeline_is_idle(const struct pipeline *pipeline);
  * connection should be dropped. */
 FM_MUSTCHECK enum fate pipeline_flush(struct pipeline *pipeline, struct error *error);
 
+/* Can the parameters be sent? Else REJECT. */
+FM_MUSTCHECK enum fate pipeline_params_good(const struct params *params, const struct statement *statement,
+                                            struct error *error);
+
+/*
+ * COPY ... FROM STDIN, between two flushes and outside of pipeline mode, which the last of these calls, and each
+ * that fails, goes back to. After RETRY the connection should be dropped.
+ */
+FM_MUSTCHECK enum fate pipeline_copy_begin(struct pipeline *pipeline, const struct statement *statement,
+                                           struct error *error);
+/* Sends what is in the buffer, and empties it. */
+FM_MUSTCHECK enum fate pipeline_copy_put(struct pipeline *pipeline, const struct statement *statement,
+                                         struct buffer *buffer, struct error *error);
+/* *ret_rows: how many the server took. */
+FM_MUSTCHECK enum fate pipeline_copy_end(struct pipeline *pipeline, const struct statement *statement,
+                                         int64_t *ret_rows, struct error *error);
+/* Takes it back: the transaction has failed then. What comes of it the next call on the connection finds. */
+void pipeline_copy_give_up(struct pipeline *pipeline);
+
 /* Fills *error from a failed result (NULL: the connection broke); returns its fate. */
 enum fate pipeline_result_error(PGconn *pg, const PGresult *result, const char *doing, struct error *error);
 

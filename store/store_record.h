@@ -26,7 +26,13 @@ void row_checkpoint(struct row *row, struct checkpoint *ret_checkpoint);
 /* The columns that a decision about the checkpoint changes: $1 is its id, then state, published, held,
  * from_ledger, approvals, verdict, decided_at, version, changed_at, reason. */
 void param_checkpoint_state(struct params *params, const struct checkpoint *checkpoint);
-/* The 31 columns of the suspend event, tenant to id_text; nulls when `fill` is false. */
+#define CHECKPOINT_EVENT_COLUMNS                                                                             \
+	"tenant, session_id, gate_id, suspend_seq, agent, agent_version, requested_by, title, risk,"             \
+	" required_approvals, approvers, labels, suspended_at, appended_at, expires_at, on_expiry, digest,"      \
+	" traceparent, tracestate, seal_format, compression, plain_len, kek_id, wrapped_key, seal_commit,"       \
+	" schema_sha256, sealed_len, payload_day, resumes_topic, resumes_partition, id_text"
+
+/* These 31 columns of the suspend event; nulls when `fill` is false. */
 void param_checkpoint_event(struct params *params, const struct checkpoint *checkpoint, bool fill);
 
 /* Of a table called d. */

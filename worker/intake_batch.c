@@ -82,7 +82,8 @@ struct attempt {
 	struct intake *intake;
 	struct item **items;
 	size_t len;
-	bool last; /* the last items of the batch: the moves reach over ends of partitions too */
+	bool last;  /* the last items of the batch: the moves reach over ends of partitions too */
+	bool again; /* another worker's row was met before */
 	struct move *moves;
 	size_t *moved_parts;
 	size_t moves_len;
@@ -242,6 +243,7 @@ static enum fate fill_transaction(struct attempt *attempt, struct batch_request 
 		                   &write, &attempt->tally, error);
 	if (fate != FATE_OK)
 		return fate;
+	write.singly = attempt->again;
 	fate = store_batch_write(intake->store, &write, error);
 	if (fate == FATE_RETRY && error->code == ERR_STALE)
 		error->code = ERR_CONFLICT; /* not our positions: a row that another worker made just now */
@@ -315,6 +317,7 @@ static enum fate run_items(struct intake *intake, struct item **items, size_t le
 		if (fate != FATE_RETRY || error->code != ERR_CONFLICT)
 			break;
 		metrics_add(METRIC_BATCH_RETRIES, 1);
+		attempt.again = true;
 	}
 	if (fate == FATE_REJECT && len > 1)
 		return run_halves(&attempt, error);

@@ -1,0 +1,258 @@
+/* New checkpoints that are many go by COPY: the same rows as one by one, and nothing of them after a failure. */
+#include "tests/integration_store/store_support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MANY 20 /* enough for a COPY (store_batch_new.c) */
+
+#define ALL_TABLES                                                                                           \
+	"fermata.checkpoint, fermata.payload, fermata.expiry, fermata.gate_outbox, fermata.kafka_offset"
+
+struct fixture {
+	struct store *store;
+	struct arena *arena;
+	struct checkpoint_write writes[MANY];
+	struct uuid ids[MANY];
+};
+
+static struct fixture fixture;
+
+static int setup(void **state)
+{
+	(void)state;
+	fixture.store = open_store("copy");
+	fixture.arena = arena_new((size_t)256 * 1024 * 1024);
+	assert_non_null(fixture.arena);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	store_close(fixture.store);
+	arena_free(fixture.arena);
+	world_run("TRUNCATE " ALL_TABLES "; DROP TABLE IF EXISTS singly_c, singly_p, singly_e, singly_g");
+	return 0;
+}
+
+static void make_many(size_t body_len)
+{
+	memset(fixture.writes, 0, sizeof(fixture.writes));
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct checkpoint *made = make_checkpoint(fixture.arena, i + 1, body_len);
+		made->has_risk = i % 2 == 0;
+		made->approvers_len = i % 3 == 0 ? 0 : made->approvers_len;
+		made->expires_at = i % 5 == 0 ? TIME_NONE : made->expires_at;
+		fixture.ids[i] = made->id;
+		fixture.writes[i] = (struct checkpoint_write){
+			.checkpoint = made, .insert = true, .fill = true, .gate_event = true, .expiry_set = true
+		};
+	}
+}
+
+/* Begins a batch on all of them and writes it; the caller commits or rolls back. */
+static enum fate write_many(bool singly, struct error *error)
+{
+	struct batch_write write = { .checkpoints = fixture.writes, .checkpoints_len = MANY, .singly = singly };
+
+	begin_batch(fixture.store, fixture.arena, NULL, fixture.ids, MANY, NULL);
+	return store_batch_write(fixture.store, &write, error);
+}
+
+static void commit_many(bool singly)
+{
+	struct error error = { 0 };
+
+	assert_ok(write_many(singly, &error), error);
+	assert_ok(store_commit(fixture.store, &error), error);
+}
+
+static int64_t rows_in(const char *table)
+{
+	char sql[128];
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM fermata.%s", table);
+	return world_number(sql);
+}
+
+static void assert_nothing_is_there(void)
+{
+	assert_int_equal(rows_in("checkpoint"), 0);
+	assert_int_equal(rows_in("expiry"), 0);
+	assert_int_equal(rows_in("gate_outbox"), 0);
+}
+
+static void assert_same_rows(const char *table, const char *others)
+{
+	char sql[512];
+
+	snprintf(sql, sizeof(sql),
+	         "SELECT count(*) FROM ((TABLE fermata.%s EXCEPT TABLE %s) UNION ALL (TABLE %s EXCEPT TABLE "
+	         "fermata.%s)) d",
+	         table, others, others, table);
+	assert_int_equal(world_number(sql), 0);
+}
+
+static void many_leave_the_rows_that_one_by_one_leave(void **state)
+{
+	(void)state;
+	make_many(3000);
+	fixture.writes[3].fill = false; /* a decision came first: nothing of the event is known */
+	((struct checkpoint *)(uintptr_t)fixture.writes[3].checkpoint)->filled = false;
+	commit_many(true);
+	world_run(
+		"CREATE TABLE singly_c AS TABLE fermata.checkpoint; CREATE TABLE singly_p AS TABLE fermata.payload;"
+		"CREATE TABLE singly_e AS TABLE fermata.expiry; CREATE TABLE singly_g AS TABLE fermata.gate_outbox;"
+		"TRUNCATE " ALL_TABLES);
+	commit_many(false);
+	assert_int_equal(rows_in("checkpoint"), MANY);
+	assert_int_equal(rows_in("payload"), MANY - 1);
+	assert_int_equal(rows_in("expiry"), MANY - MANY / 5);
+	assert_int_equal(rows_in("gate_outbox"), MANY - 1);
+	assert_same_rows("checkpoint", "singly_c");
+	assert_same_rows("payload", "singly_p");
+	assert_same_rows("expiry", "singly_e");
+	assert_same_rows("gate_outbox", "singly_g");
+}
+
+static void large_payloads_pass(void **state)
+{
+	(void)state;
+	make_many((size_t)1024 * 1024 + 7);
+	commit_many(false);
+	assert_int_equal(world_number("SELECT sum(octet_length(body)) FROM fermata.payload"),
+	                 MANY * (1024 * 1024 + 7));
+}
+
+/* What the judge did not see was made by another worker meanwhile. */
+static void a_row_that_is_there_makes_the_batch_stale(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	make_many(100);
+	begin_batch(fixture.store, fixture.arena, NULL, fixture.ids, MANY, NULL);
+	struct store *other = open_store("other");
+	insert_checkpoint(other, fixture.arena, fixture.writes[7].checkpoint);
+	store_close(other);
+	struct batch_write write = { .checkpoints = fixture.writes, .checkpoints_len = MANY };
+	uint64_t connections = store_reconnects(fixture.store);
+	assert_fate(FATE_RETRY, store_batch_write(fixture.store, &write, &error), error);
+	assert_int_equal(error.code, ERR_STALE);
+	store_rollback(fixture.store);
+	assert_int_equal(store_reconnects(fixture.store), connections);
+	assert_int_equal(rows_in("checkpoint"), 1);
+	assert_int_equal(rows_in("payload"), 1);
+}
+
+/* A purge may leave what COPY cannot go over; singly it is written over. */
+static void a_payload_without_a_checkpoint_is_written_over(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	make_many(100);
+	insert_checkpoint(fixture.store, fixture.arena, fixture.writes[4].checkpoint);
+	world_run("UPDATE fermata.payload SET body = 'old'; DELETE FROM fermata.checkpoint");
+	assert_fate(FATE_RETRY, write_many(false, &error), error);
+	assert_int_equal(error.code, ERR_STALE);
+	store_rollback(fixture.store);
+	commit_many(true);
+	assert_int_equal(rows_in("checkpoint"), MANY);
+	assert_int_equal(rows_in("payload"), MANY);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.payload WHERE body = 'old'"), 0);
+}
+
+static void poison_is_refused_and_the_connection_stays(void **state)
+{
+	(void)state;
+	static const struct view poisons[] = { { (const uint8_t *)"a\0b", 3 },
+		                                   { (const uint8_t *)"\xff\xfe", 2 } };
+	for (size_t i = 0; i < 2; i++) {
+		struct error error = { 0 };
+		make_many((size_t)64 * 1024); /* so that rows have been sent before */
+		((struct checkpoint *)(uintptr_t)fixture.writes[15].checkpoint)->title = poisons[i];
+		assert_ok(store_connect(fixture.store, &error), error);
+		uint64_t connections = store_reconnects(fixture.store);
+		assert_fate(FATE_REJECT, write_many(false, &error), error);
+		assert_int_equal(error.code, ERR_POISON);
+		assert_null(strstr(error.message, "\xff"));
+		store_rollback(fixture.store);
+		assert_nothing_is_there();
+		make_many(100);
+		commit_many(false);
+		assert_int_equal(store_reconnects(fixture.store), connections);
+		assert_int_equal(rows_in("checkpoint"), MANY);
+		world_run("TRUNCATE " ALL_TABLES);
+	}
+}
+
+static void a_session_that_ends_is_an_outage(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	make_many(100);
+	begin_batch(fixture.store, fixture.arena, NULL, fixture.ids, MANY, NULL);
+	world_kill("copy");
+	struct batch_write write = { .checkpoints = fixture.writes, .checkpoints_len = MANY };
+	assert_fate(FATE_RETRY, store_batch_write(fixture.store, &write, &error), error);
+	assert_int_equal(error.code, ERR_SERVICE);
+	store_rollback(fixture.store);
+	assert_nothing_is_there();
+	commit_many(false);
+	assert_int_equal(rows_in("checkpoint"), MANY);
+}
+
+/* The server ends the session while rows are on their way. */
+static void an_end_in_the_middle_leaves_nothing(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	make_many((size_t)1024 * 1024);
+	world_run(
+		"CREATE FUNCTION pg_temp_end() RETURNS trigger LANGUAGE plpgsql AS"
+		" 'BEGIN IF NEW.body <> '''' THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;"
+		" RETURN NEW; END';"
+		"CREATE TRIGGER ends BEFORE INSERT ON fermata.payload FOR EACH ROW EXECUTE FUNCTION pg_temp_end()");
+	assert_fate(FATE_RETRY, write_many(false, &error), error);
+	assert_int_equal(error.code, ERR_SERVICE);
+	store_rollback(fixture.store);
+	world_run("DROP TRIGGER ends ON fermata.payload; DROP FUNCTION pg_temp_end()");
+	assert_nothing_is_there();
+	commit_many(false);
+	assert_int_equal(rows_in("payload"), MANY);
+}
+
+/* Rows that somebody's trigger swallows are not taken for written. */
+static void rows_that_vanish_are_noticed(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+	make_many(100);
+	world_run("CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+	          "CREATE TRIGGER swallows BEFORE INSERT ON fermata.gate_outbox FOR EACH ROW EXECUTE FUNCTION "
+	          "swallow()");
+	assert_fate(FATE_FATAL, write_many(false, &error), error);
+	store_rollback(fixture.store);
+	world_run("DROP TRIGGER swallows ON fermata.gate_outbox; DROP FUNCTION swallow()");
+	assert_nothing_is_there();
+}
+
+int main(void)
+{
+	if (!world_begin(false))
+		return SKIPPED;
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(many_leave_the_rows_that_one_by_one_leave),
+		TEST(large_payloads_pass),
+		TEST(a_row_that_is_there_makes_the_batch_stale),
+		TEST(a_payload_without_a_checkpoint_is_written_over),
+		TEST(poison_is_refused_and_the_connection_stays),
+		TEST(a_session_that_ends_is_an_outage),
+		TEST(an_end_in_the_middle_leaves_nothing),
+		TEST(rows_that_vanish_are_noticed),
+	};
+	int failures = cmocka_run_group_tests(tests, NULL, NULL);
+	world_end();
+	return failures;
+}
