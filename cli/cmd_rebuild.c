@@ -75,9 +75,10 @@ static enum fate dry_run(const struct cli *cli, const struct rebuild_options *op
 	return fate;
 }
 
-static enum fate rebuild(const struct cli *cli, struct rebuild_options *options, struct error *error)
+static enum fate rebuild(const struct cli *cli, const struct rebuild_options *asked, struct error *error)
 {
 	struct rebuild_saying saying = { .json = cli->json, .terminal = isatty(STDERR_FILENO) == 1 };
+	struct rebuild_options options = *asked;
 	struct rebuild_report report;
 	struct store *store = NULL;
 	enum fate fate = connect_store(cli, &store, error); /* says what to do where there is none */
@@ -85,9 +86,9 @@ static enum fate rebuild(const struct cli *cli, struct rebuild_options *options,
 	store_close(store);
 	if (fate != FATE_OK)
 		return fate;
-	options->progress = rebuild_say_progress;
-	options->context = &saying;
-	fate = rebuild_run(cli->config, options, &report, error);
+	options.progress = rebuild_say_progress;
+	options.context = &saying;
+	fate = rebuild_run(cli->config, &options, &report, error);
 	rebuild_say_over(&saying, &report.progress);
 	if (fate == FATE_OK && report.interrupted)
 		fate = error_set(error, FATE_RETRY, ERR_STALE,

@@ -28,7 +28,8 @@ struct reading {
 };
 
 /* What is no letter of ours (or of other topics) is passed over: anybody may have written it. */
-static enum fate each(void *context, struct scan_part *part, const struct record *record, struct error *error)
+static enum fate each(void *context, const struct scan_part *part, const struct record *record,
+                      struct error *error)
 {
 	struct reading *reading = context;
 	struct view topic = record_header(record, "fermata.error.topic");

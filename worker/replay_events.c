@@ -355,7 +355,7 @@ static enum fate understand(struct replay *replay, struct item *item, struct err
 	return FATE_OK;
 }
 
-enum fate replay_event(void *context, struct scan_part *part, const struct record *record,
+enum fate replay_event(void *context, const struct scan_part *part, const struct record *record,
                        struct error *error)
 {
 	struct replay *replay = context;

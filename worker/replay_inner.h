@@ -48,7 +48,7 @@ FM_MUSTCHECK enum fate replay_await_schema(struct replay *replay, uint64_t news,
 /* ---- replay_events.c: suspends and approvals ---- */
 
 /* For struct scan: context is the replay. */
-enum fate replay_event(void *context, struct scan_part *part, const struct record *record,
+enum fate replay_event(void *context, const struct scan_part *part, const struct record *record,
                        struct error *error);
 /* What is gathered and not yet judged. */
 FM_MUSTCHECK enum fate replay_flush(struct replay *replay, struct error *error);
@@ -64,7 +64,7 @@ bool replay_outcome(const struct policy *policy, const struct checkpoint *row,
 /* ---- replay_ledger.c ---- */
 
 /* Resumes, `scan` being of their topic from where to where: marks what is not marked, unless it is a dry run. */
-FM_MUSTCHECK enum fate replay_resumes(struct replay *replay, struct scan *scan, struct error *error);
+FM_MUSTCHECK enum fate replay_resumes(struct replay *replay, const struct scan *scan, struct error *error);
 /* Reads all ledgers, marks those of the wanted checkpoints that are in them, and fills replay->shards. */
 FM_MUSTCHECK enum fate replay_certainties(struct replay *replay, struct error *error);
 /* For struct judge_settings: the context is the replay. */

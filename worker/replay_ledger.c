@@ -221,7 +221,7 @@ static enum fate read_head(struct ledgers *ledgers, const struct record *record,
 	}
 }
 
-static enum fate each_resume(void *context, struct scan_part *part, const struct record *record,
+static enum fate each_resume(void *context, const struct scan_part *part, const struct record *record,
                              struct error *error)
 {
 	struct ledgers *ledgers = context;
@@ -264,15 +264,16 @@ static bool asked_to_stop(void *context)
 	return options->stop != NULL && options->stop(options->context);
 }
 
-enum fate replay_resumes(struct replay *replay, struct scan *scan, struct error *error)
+enum fate replay_resumes(struct replay *replay, const struct scan *scan, struct error *error)
 {
 	struct ledgers ledgers;
+	struct scan reading = *scan; /* the same reader and partitions */
 	enum fate fate = ledgers_open(&ledgers, replay, error);
-	scan->each = each_resume;
-	scan->stop = asked_to_stop;
-	scan->context = &ledgers;
+	reading.each = each_resume;
+	reading.stop = asked_to_stop;
+	reading.context = &ledgers;
 	if (fate == FATE_OK)
-		fate = scan_run(scan, error);
+		fate = scan_run(&reading, error);
 	if (fate == FATE_OK)
 		fate = flush(&ledgers, error);
 	ledgers_close(&ledgers);

@@ -19,7 +19,7 @@ struct scan_part {
 	bool done;
 };
 
-typedef enum fate scan_each(void *context, struct scan_part *part, const struct record *record,
+typedef enum fate scan_each(void *context, const struct scan_part *part, const struct record *record,
                             struct error *error);
 
 struct scan {

@@ -174,7 +174,8 @@ static enum fate keep(struct sights *sights, const struct sight *sight, struct e
 	return FATE_OK;
 }
 
-static enum fate each(void *context, struct scan_part *part, const struct record *record, struct error *error)
+static enum fate each(void *context, const struct scan_part *part, const struct record *record,
+                      struct error *error)
 {
 	static enum fate (*const see[REBUILD_PHASES])(struct looking *, const struct record *, struct sight *,
 	                                              struct error *) = {
