@@ -330,7 +330,7 @@ static enum fate run_items(struct intake *intake, struct item **items, size_t le
 		note_tally(&attempt);
 		fate = failpoint(FAILPOINT_INTAKE_BEFORE_WAKE, error);
 		if (fate == FATE_OK && attempt.tally.wakes_relay)
-			shards_wake(intake->worker);
+			shards_wake(intake->worker, attempt.tally.decides);
 	}
 	return fate;
 }

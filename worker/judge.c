@@ -240,7 +240,7 @@ static enum fate decide(struct bench *bench, struct touched *touched, const stru
 		return apply(bench, touched, EVENT_DOUBT);
 	}
 	touched->write.outbox = true;
-	bench->tally->wakes_relay = true;
+	bench->tally->wakes_relay = bench->tally->decides = true;
 	return FATE_OK;
 }
 
@@ -506,8 +506,10 @@ static enum fate take_suspend(struct bench *bench, struct item *item)
 	note_change(bench, touched, row->changed_at);
 	bench->tally->suspends++;
 	if (!outdated) {
+		bool first = bench->highest[line] == 0; /* of its line: there is nothing to look for */
 		bench->highest[line] = row->suspend_seq;
-		fate = supersede_older(bench, &bench->request->lines[line], row);
+		if (!first)
+			fate = supersede_older(bench, &bench->request->lines[line], row);
 	}
 	return fate == FATE_OK ? judge_waiting(bench, touched) : fate;
 }

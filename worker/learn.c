@@ -189,7 +189,7 @@ uint64_t learn_count(const struct worker *worker)
 void learn_tell(struct worker *worker)
 {
 	atomic_fetch_add(&worker->learner->count, 1);
-	shards_wake(worker);
+	shards_wake(worker, true);
 }
 
 /* ---- ahead of time ---- */

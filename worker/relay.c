@@ -307,6 +307,8 @@ static enum fate turn(struct relay *relay, struct error *error)
 {
 	struct relay_take rows;
 	enum fate fate = listen_again(relay, error);
+	relay_gather(relay);
+	int64_t began_ms = clock_mono_ms();
 	if (fate == FATE_OK)
 		fate = take(relay, &rows, error);
 	if (fate == FATE_OK && rows.rows_len > 0)
@@ -326,6 +328,7 @@ static enum fate turn(struct relay *relay, struct error *error)
 	if (fate != FATE_OK)
 		return fate;
 	backoff_reset(&relay->backoff);
+	relay_note_load(relay, began_ms, &rows);
 	grow_rows(relay);
 	return FATE_OK;
 }

@@ -63,6 +63,8 @@ struct relay {
 	_Atomic bool held;  /* the group says that the shard is ours */
 	_Atomic bool ended; /* the thread is to end */
 	_Atomic bool ready; /* past R2 */
+	_Atomic bool
+		urgent; /* intake of this process has put something into the outbox since this was looked at */
 	_Atomic uint64_t idle_takes;
 	bool rebuilding; /* `fermata rebuild`: the row of its ledger goes on saying so when it has been read */
 
@@ -87,6 +89,8 @@ struct relay {
 	int64_t doubt_before; /* or TIME_NONE */
 	int64_t reported;     /* the highest offset of a resume that was reported; -1: none */
 	int64_t idle_read_ms; /* mono: when the ledger is read on next while idle */
+	int64_t gather_ms;    /* mono: not before then are rows taken again; 0: at once */
+	bool gather_all;      /* not even for what is urgent */
 	uint64_t listening;   /* the connection (store_reconnects) that listens */
 	uint64_t connection;  /* the connection that R2 of this term began on */
 	struct backoff backoff;
@@ -113,6 +117,15 @@ FM_MUSTCHECK enum fate relay_encode(struct relay *relay, const struct relay_take
 
 struct relay_note *relay_note_find(struct relay *relay, const struct uuid *id, enum relay_note_kind kind);
 void relay_note_add(struct relay *relay, const struct uuid *id, enum relay_note_kind kind);
+
+/* ---- relay_gather.c ---- */
+
+/* A transaction costs the broker and the database something whatever is in it. Where records come by the dozen the
+ * next transaction waits for more of them: this looks at one that has just been marked, which began with its R3 at
+ * began_ms (mono) ... */
+void relay_note_load(struct relay *relay, int64_t began_ms, const struct relay_take *rows);
+/* ... and this waits, before the next R3. */
+void relay_gather(struct relay *relay);
 
 /* ---- relay.c ---- */
 

@@ -36,7 +36,7 @@ static struct shards *shards_of(struct worker *worker)
 	return worker->shards;
 }
 
-void shards_wake(struct worker *worker)
+void shards_wake(struct worker *worker, bool urgent)
 {
 	struct shards *shards = shards_of(worker);
 	if (shards == NULL)
@@ -44,6 +44,8 @@ void shards_wake(struct worker *worker)
 	pthread_mutex_lock(&shards->mutex);
 	for (size_t i = 0; i < shards->len; i++) {
 		uint64_t one = 1;
+		if (urgent)
+			atomic_store(&shards->relays[i]->urgent, true);
 		if (write(shards->relays[i]->wake_fd, &one, sizeof(one)) < 0)
 			log_debug("shards", "a relay has been woken often enough");
 	}

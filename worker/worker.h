@@ -96,8 +96,9 @@ void *reaper_thread(void *worker);
 /* Before the threads start, and after they have ended. */
 FM_MUSTCHECK enum fate shards_new(struct worker *worker, struct error *error);
 void shards_free(struct worker *worker);
-/* Intake of this process has committed rows of the outbox: wakes the relays of this process. */
-void shards_wake(struct worker *worker);
+/* Intake of this process has committed rows of the outbox (urgent), or of gate_outbox alone: wakes the relays of this
+ * process. Those that are gathering go on with it unless it is urgent. */
+void shards_wake(struct worker *worker, bool urgent);
 /* Rows left in the outbox of the shards held here, and is every one of their relays past its R2? */
 FM_MUSTCHECK enum fate shards_backlog(struct worker *worker, struct store *store, int64_t *ret_rows,
                                       struct error *error);

@@ -325,8 +325,9 @@ enum fate deadletter_send(struct producer *producer, const char *topic, struct i
 
 /* ---- the rest of the worker ---- */
 
-void shards_wake(struct worker *worker)
+void shards_wake(struct worker *worker, bool urgent)
 {
+	(void)urgent;
 	(void)worker;
 	kafka.wakes++;
 }

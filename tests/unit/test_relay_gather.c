@@ -1,0 +1,143 @@
+// links: worker core
+/* A lone decision never waits; where records come by the dozen the next transaction does, a little. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "worker/relay.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static struct relay relay;
+static int64_t began_ms;
+
+/* In the place of relay.c. */
+bool relay_stopping(const struct relay *asked)
+{
+	return atomic_load(&asked->ended);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	relay = (struct relay){ .rows_max = 500, .wake_fd = eventfd(0, EFD_NONBLOCK) };
+	began_ms = clock_mono_ms();
+	return relay.wake_fd >= 0 ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return close(relay.wake_fd);
+}
+
+static void wake(bool urgent)
+{
+	uint64_t one = 1;
+
+	if (urgent)
+		atomic_store(&relay.urgent, true);
+	assert_int_equal(write(relay.wake_fd, &one, sizeof(one)), sizeof(one));
+}
+
+/* A transaction with so many resumes, each with its gate event, and so many other gate events was marked. */
+static void published(size_t resumes, size_t gates)
+{
+	struct relay_take rows = { .rows_len = resumes, .gates_len = gates };
+
+	relay.publications_len = 2 * resumes + gates;
+	relay_note_load(&relay, began_ms, &rows);
+}
+
+static int64_t waited(void)
+{
+	relay_gather(&relay);
+	return clock_mono_ms() - began_ms;
+}
+
+static void a_few_do_not_wait(void **state)
+{
+	(void)state;
+	published(1, 0);
+	assert_int_equal(relay.gather_ms, 0);
+	published(7, 1);
+	assert_int_equal(relay.gather_ms, 0);
+	published(0, 15);
+	assert_int_equal(relay.gather_ms, 0);
+}
+
+static void a_full_one_does_not_wait(void **state)
+{
+	(void)state;
+	published(500, 0);
+	assert_int_equal(relay.gather_ms, 0);
+	published(3, 500);
+	assert_int_equal(relay.gather_ms, 0);
+}
+
+static void gate_events_wait(void **state)
+{
+	(void)state;
+	published(0, 16);
+	wake(false);
+	assert_true(waited() >= 100);
+	assert_int_equal(relay.gather_ms, 0);
+}
+
+static void a_decision_ends_the_wait_for_gate_events(void **state)
+{
+	(void)state;
+	published(0, 400);
+	relay.gather_ms = began_ms + 3600 * 1000;
+	wake(true);
+	assert_true(waited() < 3600 * 1000);
+	assert_false(atomic_load(&relay.urgent));
+}
+
+static void decisions_by_the_dozen_wait_for_more(void **state)
+{
+	(void)state;
+	published(8, 0);
+	wake(true);
+	assert_true(waited() >= 40);
+	assert_false(atomic_load(&relay.urgent)); /* the R3 that follows takes it */
+}
+
+static void the_time_that_the_transaction_took_counts(void **state)
+{
+	(void)state;
+	began_ms -= 1000;
+	published(100, 0);
+	relay_gather(&relay);
+	assert_true(clock_mono_ms() - began_ms >= 1000);
+	assert_int_equal(relay.gather_ms, 0);
+}
+
+static void an_end_ends_the_wait(void **state)
+{
+	(void)state;
+	published(100, 0);
+	relay.gather_ms = began_ms + 3600 * 1000;
+	atomic_store(&relay.ended, true);
+	wake(false);
+	assert_true(waited() < 3600 * 1000);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_few_do_not_wait),
+		TEST(a_full_one_does_not_wait),
+		TEST(gate_events_wait),
+		TEST(a_decision_ends_the_wait_for_gate_events),
+		TEST(decisions_by_the_dozen_wait_for_more),
+		TEST(the_time_that_the_transaction_took_counts),
+		TEST(an_end_ends_the_wait),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

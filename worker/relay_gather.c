@@ -1,0 +1,34 @@
+/* How a relay comes to large transactions under load without making a lone decision wait. */
+#include "worker/relay.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#define GATHER_MIN      16  /* a transaction with so many records is a sign of load */
+#define GATHER_MS       40  /* from the beginning of one with resumes to the next */
+#define GATHER_GATES_MS 100 /* of one with gate events alone; a decision ends the wait */
+
+void relay_note_load(struct relay *relay, int64_t began_ms, const struct relay_take *rows)
+{
+	bool full = rows->rows_len >= relay->rows_max || rows->gates_len >= relay->rows_max;
+
+	relay->gather_all = rows->rows_len > 0;
+	relay->gather_ms = 0;
+	if (!full && relay->publications_len >= GATHER_MIN) /* a full one shows that more wait already */
+		relay->gather_ms = began_ms + (relay->gather_all ? GATHER_MS : GATHER_GATES_MS);
+}
+
+void relay_gather(struct relay *relay)
+{
+	int64_t left = relay->gather_ms - clock_mono_ms();
+
+	while (left > 0 && !relay_stopping(relay) && (relay->gather_all || !atomic_load(&relay->urgent))) {
+		struct pollfd fd = { .fd = relay->wake_fd, .events = POLLIN };
+		uint64_t count;
+		if (poll(&fd, 1, (int)left) > 0 && read(relay->wake_fd, &count, sizeof(count)) < 0)
+			break;
+		left = relay->gather_ms - clock_mono_ms();
+	}
+	relay->gather_ms = 0;
+	atomic_store(&relay->urgent, false); /* what is there now is taken now */
+}
