@@ -1,6 +1,7 @@
 #include "worker/relay.h"
 
 #include "worker/learn.h"
+#include "worker/ledger_head.h"
 
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -139,10 +140,9 @@ static enum fate read_head(struct relay *relay, const struct record *record, str
 {
 	unsigned tries = 0;
 	enum fate fate;
-	do {
-		codec_schema_header(relay->codec, record_header(record, SCHEMA_ID_HEADER));
-		fate = codec_take_resume_head(relay->codec, record->value, relay->ledger, ret_event, error);
-	} while (learn_more(relay->worker, relay->store, codec_want(relay->codec), &tries, &fate, error));
+	do
+		fate = ledger_head_read(relay->codec, record, relay->ledger, ret_event, error);
+	while (learn_more(relay->worker, relay->store, codec_want(relay->codec), &tries, &fate, error));
 	return fate;
 }
 
@@ -161,18 +161,20 @@ static enum fate take_head(struct reading *reading, const struct record *record,
 	return fate == FATE_OK ? read_head(relay, record, ret_event, error) : fate;
 }
 
-/* What is not a resume of ours was written by somebody who should not: it is counted and passed over. */
+/* What is not a resume of ours was written by somebody who should not: it is counted and passed over. What may be
+ * one, of a newer worker or of a registry that is not asked any more, is not: it would be published twice. */
 static enum fate note_found(struct reading *reading, const struct record *record, struct error *error)
 {
 	struct relay *relay = reading->relay;
 	struct resume_event event;
 	enum fate fate = take_head(reading, record, &event, error);
-	if (fate == FATE_REJECT && error->code == ERR_UNKNOWN_SCHEMA) {
-		error->fate =
-			FATE_RETRY; /* a newer worker may have published it: to pass it over would be to do so twice */
-		return error_wrap(
-			error, "ALARM offset %" PRId64 " cannot be read, and nothing is published here until it can",
-			record->at.offset);
+	if (fate == FATE_REJECT && (error->code == ERR_UNKNOWN_SCHEMA || ledger_head_ours(record))) {
+		error->fate = FATE_RETRY;
+		return error_wrap(error,
+		                  "ALARM nothing is published here until offset %" PRId64
+		                  " can be read: set registry.url to where its id is from, or put its schema into "
+		                  "schemas.path",
+		                  record->at.offset);
 	}
 	if (fate == FATE_REJECT) {
 		metrics_add(METRIC_LEDGER_FOREIGN, 1);

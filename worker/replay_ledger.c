@@ -1,4 +1,5 @@
 #include "worker/learn.h"
+#include "worker/ledger_head.h"
 #include "worker/relay.h"
 #include "worker/replay_inner.h"
 
@@ -208,11 +209,10 @@ static enum fate read_head(struct ledgers *ledgers, const struct record *record,
 		unsigned tries = 0;
 		uint64_t news = learn_count(&replay->worker);
 		enum fate fate;
-		do {
-			codec_schema_header(ledgers->codec, record_header(record, SCHEMA_ID_HEADER));
-			fate = codec_take_resume_head(ledgers->codec, record->value, ledgers->arena, ret_event, error);
-		} while (learn_more(&replay->worker, replay->desk.store, codec_want(ledgers->codec), &tries, &fate,
-		                    error));
+		do
+			fate = ledger_head_read(ledgers->codec, record, ledgers->arena, ret_event, error);
+		while (learn_more(&replay->worker, replay->desk.store, codec_want(ledgers->codec), &tries, &fate,
+		                  error));
 		if (fate != FATE_RETRY || error->code != ERR_UNKNOWN_SCHEMA)
 			return fate;
 		fate = replay_await_schema(replay, news, error);

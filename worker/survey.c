@@ -1,4 +1,5 @@
 #include "worker/survey.h"
+#include "worker/ledger_head.h"
 #include "worker/letters_known.h"
 #include "worker/registry_settings.h"
 #include "worker/scan.h"
@@ -147,10 +148,9 @@ static enum fate see_resume(struct looking *looking, const struct record *record
 {
 	struct resume_event event;
 	enum fate fate;
-	do {
-		codec_schema_header(looking->wide, record_header(record, SCHEMA_ID_HEADER));
-		fate = codec_take_resume_head(looking->wide, record->value, looking->arena, &event, error);
-	} while (learn(looking, looking->wide, &fate, error));
+	do
+		fate = ledger_head_read(looking->wide, record, looking->arena, &event, error);
+	while (learn(looking, looking->wide, &fate, error));
 	if (fate != FATE_OK)
 		return fate;
 	sight->id = event.resume_id;

@@ -314,6 +314,54 @@ def test_a_start_without_the_registry(world, client, proxy):
         world.wait_state(each.id, "RESUMED", timeout=60)
 
 
+@pytest.fixture(name="elsewhere")
+def fixture_elsewhere():
+    """Another registry, where every id is that of something else."""
+    stand_in = registries.StandIn()
+    for schema_id in range(1, 3000):
+        stand_in.answers[f"/schemas/ids/{schema_id}"] = (200, {"schema": '"int"'})
+    yield stand_in
+    stand_in.close()
+
+
+@pytest.mark.parametrize("where", ["nowhere", "elsewhere"])
+def test_the_ledger_needs_no_registry(world, elsewhere, where):
+    """The database lost, the registry gone or another: nothing is published a second time."""
+    sent = [world.suspend() for _ in range(4)]
+    for each in sent:
+        world.wait_state(each.id, "PENDING")
+        world.decide(each)
+        world.wait_state(each.id, "RESUMED")
+    before = len(raw(world, "resumes"))
+    assert before == 4
+    world.workers[-1].stop()
+    world.disconnect()
+    world.postgres.drop_database(world.name)
+    world.postgres.create_database(world.name)
+    url = {"nowhere": "", "elsewhere": elsewhere.url}[where]
+    world.write_config(registry__url=url)
+    world.run("migrate")
+    world.start_worker()
+    for each in sent:
+        world.wait_state(each.id, "RESUMED", timeout=60)
+    world.settle()
+    assert len(raw(world, "resumes")) == before
+
+
+def test_what_may_be_a_resume_is_not_passed_over(world, client):
+    """A record of the ledger that says it is ours and cannot be read stops its shard, and says how to go on."""
+    sent = pending(world)
+    header = ("fermata-checkpoint-id", sent.id.encode())
+    for partition in (0, 1):
+        world.send("resumes", b"\xc3\x01 of another version", b"key", [header], partition)
+    world.workers[-1].stop()
+    world.start_worker()
+    world.decide(sent)
+    world.wait_state(sent.id, "DECIDED")
+    world.wait(lambda: "ALARM nothing is published here" in world.workers[-1].log, "the alarm")
+    assert world.state(sent.id) == "DECIDED"
+
+
 # ---- states --------------------------------------------------------------------------------
 
 
