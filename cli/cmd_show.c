@@ -30,7 +30,8 @@ static enum fate open_state(struct showing *showing, struct checkpoint *row, str
 	enum fate fate;
 
 	uuid_format(&row->id, id);
-	fate = row->filled ? store_payload(showing->store, row, showing->opened, error) : FATE_OK;
+	fate = row->filled && row->sealed.has_key ? store_payload(showing->store, row, showing->opened, error)
+	                                          : FATE_OK;
 	if (fate == FATE_OK)
 		fate = opened_unseal(showing->vault, row, showing->opened, &sealed, error);
 	if (fate == FATE_OK)

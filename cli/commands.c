@@ -103,6 +103,15 @@ static const struct option_spec resumes_options[] = {
 	END,
 };
 
+static const struct option_spec erase_options[] = {
+	{ "tenant", "NAME", "whose session, where several tenants have one of that name" },
+	{ "reason", "TEXT", "why; kept in fermata.audit" },
+	{ "yes", NULL, "do not ask first" },
+	{ "dry-run", NULL, "only say what would be erased" },
+	JSON_OPTION,
+	END,
+};
+
 static const struct option_spec watch_options[] = {
 	{ "from-start", NULL, "begin with what the topic holds, not with what comes" },
 	JSON_OPTION,
@@ -270,6 +279,16 @@ const struct command commands[] = {
 	  "fermata dead-letters redrive --all --code unknown_schema --rate 20 --dry-run\n"
 	  "fermata dead-letters redrive 3:1042 3:1043\n",
 	  redrive_options, 0, 10000, COMMAND_VAULT, cmd_dead_letters_redrive },
+	{ "erase", "SESSION", "make what is sealed of a session unreadable",
+	  "Erases the keys of all its checkpoints, and of the edits in their decisions:\n"
+	  "nothing can open them any more, `fermata show` says so. What was not published\n"
+	  "is settled, CANCELLED where nobody had decided, and never will be; decisions\n"
+	  "that come later are refused. What stands in clear stays: ids, title, labels,\n"
+	  "who asked, who decided and why. So do copies in Kafka's topics, in backups and\n"
+	  "in the write-ahead log, until they age out. On a terminal it asks first.\n",
+	  "fermata erase SESSION-808 --reason \"request 4711 of the customer\"\n"
+	  "fermata erase SESSION-808 --tenant acme --dry-run --json\n",
+	  erase_options, 1, 1, 0, cmd_erase },
 	{ "migrate", "", "bring the tables in PostgreSQL up to date",
 	  "Safe to run twice and at once. Workers wait until it was run.\n",
 	  "fermata migrate\n"

@@ -1,7 +1,9 @@
 /* doctor_postgres.c - what `fermata doctor` asks PostgreSQL. */
 #include "cli/connect.h"
 #include "cli/doctor.h"
+#include "cli/screen.h"
 #include "store/store_facts.h"
+#include "store/store_retention.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +11,9 @@
 #define OLDEST_VERSION          140000
 #define SKEW_US                 INT64_C(2000000)
 #define US_PER_S                INT64_C(1000000)
-#define CONNECTIONS_OF_A_WORKER 4 /* besides one a relay */
+#define US_PER_MS               INT64_C(1000)
+#define OVERDUE_US              INT64_C(259200000000) /* 3 days */
+#define CONNECTIONS_OF_A_WORKER 4                     /* besides one a relay */
 
 /* A crash of the server may not lose what was committed: the topics are only read up to there. */
 static void judge_durability(struct doctor *doctor, const struct store_facts *facts)
@@ -104,6 +108,41 @@ static void check_installation(struct doctor *doctor, struct store *store)
 	doctor->cluster = cluster;
 }
 
+/* A day is dropped two days after its time at the latest. */
+static void check_retention(struct doctor *doctor, struct store *store)
+{
+	int64_t keep = config_number(doctor->cli->config, PARAM_RETENTION_PAYLOAD) * US_PER_MS;
+	int64_t rows = config_number(doctor->cli->config, PARAM_RETENTION_ROWS) * US_PER_MS;
+	struct error error = { .fate = FATE_OK };
+	char oldest[48], kept[48], kept_rows[48];
+	const struct payload_day *first = NULL;
+	struct payload_day *days;
+	size_t len, overdue = 0;
+
+	if (store_payload_days_held(store, clock_real_us() - keep - OVERDUE_US, doctor->arena, &days, &len,
+	                            &error) != FATE_OK) {
+		doctor_say_error(
+			doctor, FINDING_WARNING, "retention",
+			"grant this user EXECUTE on fermata.payload_days, and workers also on payload_day_drop", &error);
+		return;
+	}
+	for (size_t i = len; i > 0; i--)
+		if (days[i - 1].own) {
+			first = &days[i - 1];
+			overdue++;
+		}
+	if (first != NULL)
+		doctor_say(doctor, FINDING_WARNING, "retention",
+		           "start a worker; where one runs, its log says in lines `retention:` what hinders it",
+		           "%zu days of sealed states should be gone by now, the oldest of %.10s", overdue,
+		           clock_format(first->day_us, oldest, sizeof(oldest)));
+	else
+		doctor_say(doctor, FINDING_OK, "retention", NULL,
+		           "sealed states go %s after they were settled, rows %s",
+		           format_span(keep, kept, sizeof(kept)),
+		           rows > 0 ? format_span(rows, kept_rows, sizeof(kept_rows)) : "stay for ever");
+}
+
 void doctor_postgres(struct doctor *doctor)
 {
 	struct error error = { .fate = FATE_OK };
@@ -119,6 +158,7 @@ void doctor_postgres(struct doctor *doctor)
 	} else {
 		doctor_say(doctor, FINDING_OK, "tables", NULL, "are those of this version");
 		check_installation(doctor, store);
+		check_retention(doctor, store);
 	}
 	store_close(store);
 }

@@ -13,8 +13,11 @@ enum fate opened_unseal(struct vault *vault, const struct checkpoint *row, struc
 
 	if (!row->filled)
 		return error_set(error, FATE_REJECT, ERR_NO, "its suspend event has not come");
+	if (!row->sealed.has_key)
+		return error_set(error, FATE_REJECT, ERR_NO, "its session was erased, and its key is gone");
 	if (view_is_null(row->sealed.body))
-		return error_set(error, FATE_REJECT, ERR_NO, "its sealed state was purged");
+		return error_set(error, FATE_REJECT, ERR_NO,
+		                 "its sealed state is gone, retention.payload after it was settled");
 	memcpy(context.schema_sha256, row->sealed.schema_sha256, sizeof(context.schema_sha256));
 	enum fate fate = vault_unseal(vault, &context, &row->sealed, arena, ret_sealed, error);
 	if (fate != FATE_OK)

@@ -197,6 +197,8 @@ void person_checkpoint(struct buffer *out, const struct checkpoint *row, int64_t
 	else
 		put_line(out, "", view_of("decisions about it came, its suspend event has not"));
 	put_line(out, "reason", row->reason);
+	if (row->filled && !row->sealed.has_key)
+		put_line(out, "erased", view_of("its key is gone: nothing can open its state any more"));
 }
 
 /* ---- a decision ---- */

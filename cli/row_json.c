@@ -53,6 +53,7 @@ void row_json_checkpoint(struct json_line *line, const struct checkpoint *row)
 	json_line_time(line, "at", row->changed_at);
 	json_line_number(line, "version", row->version);
 	json_line_flag(line, "held", row->held);
+	json_line_flag(line, "erased", row->filled && !row->sealed.has_key);
 }
 
 /* {"issuer":…,"subject":…,"display":…} as a member. */

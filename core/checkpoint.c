@@ -38,6 +38,7 @@ static const uint8_t table[GATE_STATE_COUNT][EVENT_COUNT] = {
 		[EVENT_RETRY] = KEPT,
 		[EVENT_DOUBT] = IMPOSSIBLE, /* nothing was decided that could have been published */
 		[EVENT_RESOLVE] = KEPT,
+		[EVENT_ERASE] = TO_RESUMED,
 	},
 	[GATE_DECIDED] = {
 		[EVENT_FILL] = IMPOSSIBLE,
@@ -50,6 +51,7 @@ static const uint8_t table[GATE_STATE_COUNT][EVENT_COUNT] = {
 		[EVENT_RETRY] = KEPT,
 		[EVENT_DOUBT] = TO_IN_DOUBT,
 		[EVENT_RESOLVE] = KEPT, /* it leaves by itself; there is nothing to drop */
+		[EVENT_ERASE] = TO_RESUMED,
 	},
 	[GATE_RESUMED] = {
 		[EVENT_FILL] = KEPT,
@@ -62,6 +64,7 @@ static const uint8_t table[GATE_STATE_COUNT][EVENT_COUNT] = {
 		[EVENT_RETRY] = KEPT,
 		[EVENT_DOUBT] = KEPT,
 		[EVENT_RESOLVE] = KEPT,
+		[EVENT_ERASE] = KEPT,
 	},
 	[GATE_SUPERSEDED] = {
 		[EVENT_FILL] = IMPOSSIBLE,
@@ -74,6 +77,7 @@ static const uint8_t table[GATE_STATE_COUNT][EVENT_COUNT] = {
 		[EVENT_RETRY] = KEPT,
 		[EVENT_DOUBT] = IMPOSSIBLE,
 		[EVENT_RESOLVE] = KEPT,
+		[EVENT_ERASE] = KEPT,
 	},
 	[GATE_QUARANTINED] = {
 		[EVENT_FILL] = IMPOSSIBLE,
@@ -86,6 +90,7 @@ static const uint8_t table[GATE_STATE_COUNT][EVENT_COUNT] = {
 		[EVENT_RETRY] = TO_WHAT_IT_WAS,
 		[EVENT_DOUBT] = KEPT, /* asked again when a retry has made it DECIDED */
 		[EVENT_RESOLVE] = TO_RESUMED,
+		[EVENT_ERASE] = TO_RESUMED,
 	},
 	[GATE_IN_DOUBT] = {
 		[EVENT_FILL] = IMPOSSIBLE,
@@ -98,6 +103,7 @@ static const uint8_t table[GATE_STATE_COUNT][EVENT_COUNT] = {
 		[EVENT_RETRY] = TO_DECIDED,
 		[EVENT_DOUBT] = KEPT,
 		[EVENT_RESOLVE] = TO_RESUMED,
+		[EVENT_ERASE] = TO_RESUMED,
 	},
 	[GATE_UNCLAIMED] = {
 		[EVENT_FILL] = TO_PENDING,
@@ -110,6 +116,7 @@ static const uint8_t table[GATE_STATE_COUNT][EVENT_COUNT] = {
 		[EVENT_RETRY] = KEPT,
 		[EVENT_DOUBT] = IMPOSSIBLE,
 		[EVENT_RESOLVE] = KEPT,
+		[EVENT_ERASE] = IMPOSSIBLE, /* its session is not known */
 	},
 };
 
@@ -138,6 +145,7 @@ static const char *const event_names[EVENT_COUNT] = {
 	[EVENT_RETRY] = "retry",
 	[EVENT_DOUBT] = "doubt",
 	[EVENT_RESOLVE] = "resolve",
+	[EVENT_ERASE] = "erase",
 };
 
 const char *checkpoint_event_name(enum checkpoint_event event)
@@ -169,7 +177,8 @@ enum transition checkpoint_transition(enum gate_state state, enum checkpoint_eve
 /* Do these events say that nothing is to be published any more, once the state is RESUMED? */
 static bool event_publishes(enum checkpoint_event event)
 {
-	return event == EVENT_PUBLISHED || event == EVENT_SETTLE || event == EVENT_RESOLVE;
+	return event == EVENT_PUBLISHED || event == EVENT_SETTLE || event == EVENT_RESOLVE ||
+	       event == EVENT_ERASE;
 }
 
 enum transition checkpoint_apply(struct checkpoint *checkpoint, enum checkpoint_event event)

@@ -56,6 +56,7 @@ struct checkpoint {
 	int64_t expires_at; /* or TIME_NONE */
 	enum on_expiry on_expiry;
 	uint8_t digest[DIGEST_LEN];
+	struct coordinates record; /* of the suspend record; written with the row, not read with it */
 	struct view traceparent; /* W3C trace context of the suspend record, or null; carried through the wait */
 	struct view tracestate;  /* or null */
 	struct sealed sealed;
@@ -90,6 +91,7 @@ enum checkpoint_event {
 	EVENT_RETRY,      /* an operator says: try it again */
 	EVENT_DOUBT,      /* whether it was published cannot be known */
 	EVENT_RESOLVE,    /* an operator settles it: in-doubt or quarantine drop */
+	EVENT_ERASE,      /* an operator erases its session: it can never be opened, so never be published */
 	EVENT_COUNT,
 };
 
@@ -101,8 +103,8 @@ enum transition {
 };
 
 /*
- * The one door. Sets checkpoint->state (and ->published for EVENT_PUBLISHED, EVENT_SETTLE and
- * EVENT_RESOLVE, once the state is RESUMED); everything else of the row is the caller's.
+ * The one door. Sets checkpoint->state (and ->published for EVENT_PUBLISHED, EVENT_SETTLE, EVENT_RESOLVE
+ * and EVENT_ERASE, once the state is RESUMED); everything else of the row is the caller's.
  * EVENT_RETRY leads to DECIDED when there is a verdict, else to PENDING; EVENT_FILL of a row that the
  * ledger made keeps RESUMED. EVENT_VERDICT keeps QUARANTINED (the caller keeps the verdict, a retry
  * leads on) and RESUMED (a decision that the ledger names, judged again).

@@ -119,6 +119,15 @@ struct batch_request {
 	bool look_only; /* nothing is moved, locked or to be written: a read-only transaction */
 };
 
+/* Rows were purged: a record of the partition below that offset, appended up to that time, that has no row was
+ * settled and purged. */
+struct horizon {
+	struct view topic;
+	int32_t partition;
+	int64_t below;
+	int64_t until; /* us */
+};
+
 struct batch_loaded {
 	bool stale;                 /* a move found no row: this worker's positions are not the database's */
 	struct position *positions; /* all rows of the cluster, read after the moves in the same transaction */
@@ -131,12 +140,15 @@ struct batch_loaded {
 	                              * checkpoints asked for; sorted by seq */
 	size_t decisions_len;
 	int64_t unclaimed; /* decisions that wait in all (the sum of unclaimed.decisions), when asked for */
+	struct horizon *horizons; /* of the cluster */
+	size_t horizons_len;
 };
 
 /*
  * BEGIN, the moves (compare-and-set, each a statement), advisory locks of the lines in order, the locks of
  * the rows in the order of their ids, then - in statements of their own, so that they see what the locks
- * waited for - lines, decisions and counts. On stale the rest is not filled and the caller rolls back.
+ * waited for - lines, decisions, horizons and counts. On stale the rest is not filled and the caller rolls
+ * back.
  */
 FM_MUSTCHECK enum fate store_batch_begin(struct store *store, const struct batch_request *request,
                                          struct arena *arena, struct batch_loaded *ret_loaded,
@@ -200,6 +212,7 @@ struct ledger_found {
 	const struct uuid *decisions;
 	size_t decisions_len;
 	int64_t appended_at;
+	int64_t offset;
 };
 
 /*
@@ -208,7 +221,8 @@ struct ledger_found {
  * own, decisions that were judged before are made to agree with the resume (outcome), the outbox, expiry and
  * unclaimed rows go, then ledger_offset moves from mine to next by
  * compare-and-set (mine == LEDGER_NONE: the row is made). doubt_before and the digest of the routes are
- * written too. One transaction, committed. *ret_new: how many were not RESUMED before.
+ * written too. One transaction, committed. *ret_new: how many were not RESUMED before. What lies below the
+ * horizon of the ledger and has no row gets none: it was purged.
  * RETRY with ERR_STALE: the compare-and-set found another value.
  */
 FM_MUSTCHECK enum fate store_ledger_advance(struct store *store, const struct shard *shard, int64_t mine,
@@ -218,8 +232,9 @@ FM_MUSTCHECK enum fate store_ledger_advance(struct store *store, const struct sh
 
 /* The same rows without a ledger that moves: for who reads a part of it again. Beside a running relay it is as safe as
  * R2 itself. */
-FM_MUSTCHECK enum fate store_ledger_mark(struct store *store, const struct ledger_found *found, size_t len,
-                                         size_t *ret_new, struct error *error);
+FM_MUSTCHECK enum fate store_ledger_mark(struct store *store, const struct shard *shard,
+                                         const struct ledger_found *found, size_t len, size_t *ret_new,
+                                         struct error *error);
 
 /* What R3 does to rows whose publication cannot be known, many at once: those of the shard that were decided before
  * `before` become IN_DOUBT with the reason and leave the outbox, at most `limit` of them; a write with the
@@ -236,9 +251,10 @@ struct outbox_row {
 };
 
 struct gate_row {
-	struct checkpoint *checkpoint; /* with sealed.body when asked for and not erased or purged */
-	int64_t version;               /* of gate_outbox when it was read */
-	bool gone;                     /* erased or purged: a tombstone is to be written */
+	struct checkpoint
+		*checkpoint; /* with sealed.body when asked for and there; only its id when it was purged */
+	int64_t version; /* of gate_outbox when it was read */
+	bool gone;       /* erased or purged: a tombstone is to be written */
 };
 
 struct relay_take {
@@ -272,7 +288,7 @@ struct gate_sent {
  * event of RESUMED in the same Kafka transaction as the resume), then deletes their outbox rows, then the
  * gate_outbox rows of `resumed` and `gates` whose version is not above the one published, then moves
  * ledger_offset from mine to next by compare-and-set (next == mine: only compared). One transaction,
- * committed. ERR_STALE as above, and when one of `resumed` is not DECIDED: the database has gone back under
+ * committed. ERR_STALE as above, and when one of `resumed` is neither DECIDED nor erased: the database has gone back under
  * the relay, and the ledger must not be moved past a resume that is marked nowhere.
  */
 FM_MUSTCHECK enum fate store_relay_mark(struct store *store, const struct shard *shard, int64_t mine,

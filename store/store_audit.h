@@ -9,6 +9,7 @@
 
 #define AUDIT_QUARANTINE_RETRY "quarantine.retry"
 #define AUDIT_QUARANTINE_DROP  "quarantine.drop"
+#define AUDIT_ERASE            "erase"
 
 struct audit_entry {
 	int64_t seq; /* given by the database */

@@ -69,6 +69,11 @@ static const struct statement select_decisions = {
 	" ORDER BY d.seq",
 };
 
+static const struct statement select_horizons = {
+	"reading the horizons",
+	"SELECT h.topic, h.partition, h.below, h.until FROM fermata.horizon h WHERE h.cluster_id = $1::text",
+};
+
 static const struct statement count_unclaimed = {
 	"counting the decisions that wait",
 	"SELECT coalesce(sum(decisions), 0)::bigint FROM fermata.unclaimed",
@@ -189,11 +194,41 @@ static enum fate number_rows(void *context, const PGresult *rows, struct error *
 	return FATE_OK;
 }
 
+struct horizon_list {
+	struct arena *arena;
+	struct horizon *items;
+	size_t len;
+	size_t cap;
+};
+
+static enum fate horizon_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct horizon_list *list = context;
+
+	for (int i = 0; i < PQntuples(rows); i++) {
+		struct horizon *items = list_room(list->arena, list->items, list->len, &list->cap, sizeof(*items));
+		if (items == NULL)
+			return list_no_memory(error);
+		list->items = items;
+		struct row row = row_at(rows, i, list->arena);
+		struct horizon *horizon = &items[list->len++];
+		horizon->topic = row_text_or_empty(&row);
+		horizon->partition = row_int4(&row);
+		horizon->below = row_int8(&row);
+		horizon->until = row_int8(&row);
+		enum fate fate = row_end(&row, error);
+		if (fate != FATE_OK)
+			return fate;
+	}
+	return FATE_OK;
+}
+
 struct gathering {
 	int64_t moved;
 	struct position_list positions;
 	struct checkpoint_list checkpoints;
 	struct decision_list decisions;
+	struct horizon_list horizons;
 	struct numbers highest;
 	struct numbers unclaimed;
 };
@@ -226,6 +261,10 @@ static void send_reads(struct store *store, const struct batch_request *request,
 		param_uuids(params, request->checkpoints, request->checkpoints_len);
 		store_send(store, &select_decisions, params,
 		           &(struct answer){ .rows = decision_list_rows, .context = &gathering->decisions });
+		params = store_params(store);
+		param_name(params, request->cluster_id);
+		store_send(store, &select_horizons, params,
+		           &(struct answer){ .rows = horizon_rows, .context = &gathering->horizons });
 	}
 	if (request->count_unclaimed)
 		store_send(store, &count_unclaimed, NULL,
@@ -256,6 +295,7 @@ enum fate store_batch_begin(struct store *store, const struct batch_request *req
 		.positions.arena = arena,
 		.checkpoints.arena = arena,
 		.decisions.arena = arena,
+		.horizons.arena = arena,
 		.highest = { arena_array(arena, request->lines_len, sizeof(int64_t)), request->lines_len },
 		.unclaimed = { &ret_loaded->unclaimed, 1 },
 	};
@@ -280,5 +320,7 @@ enum fate store_batch_begin(struct store *store, const struct batch_request *req
 	ret_loaded->highest = gathering.highest.items;
 	ret_loaded->decisions = gathering.decisions.items;
 	ret_loaded->decisions_len = gathering.decisions.len;
+	ret_loaded->horizons = gathering.horizons.items;
+	ret_loaded->horizons_len = gathering.horizons.len;
 	return FATE_OK;
 }

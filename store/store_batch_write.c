@@ -22,14 +22,14 @@
 	" $20::fermata.risk, $21::integer, $22::text[], $23::text[], $24::bigint, $25::bigint, $26::bigint,"     \
 	" $27::fermata.on_expiry, $28::bytea, $29::text, $30::text, $31::smallint, $32::smallint, $33::integer," \
 	" $34::text, $35::bytea, $36::bytea, $37::bytea, $38::integer, $39::date, $40::text, $41::integer, "     \
-	"$42::text"
+	"$42::text, $43::text, $44::integer, $45::bigint"
 
 static const struct statement insert_checkpoint = {
 	"inserting a checkpoint",
 	"INSERT INTO fermata.checkpoint (checkpoint_id, state, published, held, from_ledger, approvals, verdict,"
 	" decided_at, version, changed_at, reason, " CHECKPOINT_EVENT_COLUMNS ", filled)"
 	" VALUES ($1::uuid, $2::fermata.gate_state, $3::boolean, $4::boolean, $5::boolean, $6::integer,"
-	" $7::fermata.verdict, $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $43::boolean)"
+	" $7::fermata.verdict, $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $46::boolean)"
 	" ON CONFLICT (checkpoint_id) DO NOTHING",
 };
 
@@ -38,7 +38,7 @@ static const struct statement fill_checkpoint = {
 	"UPDATE fermata.checkpoint SET (state, published, held, from_ledger, approvals, verdict, decided_at,"
 	" version, changed_at, reason, " CHECKPOINT_EVENT_COLUMNS ", filled) ="
 	" ROW ($2::fermata.gate_state, $3::boolean, $4::boolean, $5::boolean, $6::integer, $7::fermata.verdict,"
-	" $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $43::boolean)"
+	" $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $46::boolean)"
 	" WHERE checkpoint_id = $1::uuid",
 };
 

@@ -59,6 +59,12 @@ static const struct statement begin_snapshot = {
 	"beginning a snapshot",
 	"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 };
+/* Before the snapshot is taken: a day of payloads is not dropped then while the snapshot is read, which may know of
+ * payloads in it that were moved elsewhere since. */
+static const struct statement hold_days = {
+	"holding the days of payloads",
+	"LOCK TABLE ONLY fermata.payload IN ACCESS SHARE MODE",
+};
 static const struct statement commit = { "committing", "COMMIT" };
 static const struct statement rollback = { "rolling back", "ROLLBACK" };
 static const struct statement listen_outbox = { "listening", "LISTEN fermata_outbox" };
@@ -239,6 +245,8 @@ enum fate transaction_begin(struct store *store, enum transaction_kind kind, str
 		return fate;
 	store->open = true;
 	store_send(store, begins[kind], NULL, NULL);
+	if (kind == TRANSACTION_SNAPSHOT)
+		store_send(store, &hold_days, NULL, NULL);
 	if (!store->pipeline.prepare) {
 		struct params *params = store_params(store);
 		param_bool(params, true);

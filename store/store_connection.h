@@ -16,7 +16,7 @@
 enum transaction_kind {
 	TRANSACTION_WRITE,    /* READ COMMITTED: each statement sees what was committed before it */
 	TRANSACTION_READ,     /* the same, read-only; joins a transaction that is open */
-	TRANSACTION_SNAPSHOT, /* REPEATABLE READ, read-only */
+	TRANSACTION_SNAPSHOT, /* REPEATABLE READ, read-only; no day of payloads is dropped while it is open */
 };
 
 /* Connects if need be and queues BEGIN. */

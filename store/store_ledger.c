@@ -42,10 +42,11 @@ static const struct statement move_ledger = {
 /* ---- R2 ---- */
 
 /*
- * $4 holds the ids of the decisions of all of them, $5 and $6 where those of each begin and end. What is RESUMED
- * already is not touched. What the resume says stands above what the row says: it may have been judged again in
- * another order since (a restore, a rebuild). Decisions that come from now on are judged by it (from_ledger), and
- * settle_outcomes makes those that are there agree with it.
+ * $4 holds the ids of the decisions of all of them, $5 and $6 where those of each begin and end, $7 where it lies in
+ * the ledger ($8 to $10): what was purged gets no row again, and one that a late decision made since then is left to
+ * the sweep. What is RESUMED already is not touched. What the resume says stands above what the row says: it may have
+ * been judged again in another order since (a restore, a rebuild). Decisions that come from now on are judged by it
+ * (from_ledger), and settle_outcomes makes those that are there agree with it.
  */
 static const struct statement upsert_resumed = {
 	"marking what the ledger holds",
@@ -54,8 +55,12 @@ static const struct statement upsert_resumed = {
 	" decided_at, changed_at, ledger_decisions)"
 	" SELECT f.id, 'RESUMED', false, true, true, f.verdict::fermata.verdict, f.appended_at, f.appended_at,"
 	" ($4::uuid[])[f.first:f.last]"
-	" FROM unnest($1::uuid[], $2::text[], $3::bigint[], $5::integer[], $6::integer[])"
-	" f (id, verdict, appended_at, first, last) ORDER BY f.id"
+	" FROM unnest($1::uuid[], $2::text[], $3::bigint[], $5::integer[], $6::integer[], $7::bigint[])"
+	" f (id, verdict, appended_at, first, last, at)"
+	" WHERE NOT EXISTS (SELECT FROM fermata.horizon h WHERE h.cluster_id = $8::text AND h.topic = $9::text"
+	" AND h.partition = $10::integer AND f.at < h.below AND f.appended_at <= h.until)"
+	" OR EXISTS (SELECT FROM fermata.checkpoint k WHERE k.checkpoint_id = ANY (ARRAY[f.id]) AND k.filled)"
+	" ORDER BY f.id"
 	" ON CONFLICT (checkpoint_id) DO UPDATE SET state = 'RESUMED', published = true,"
 	" from_ledger = true, verdict = excluded.verdict,"
 	" decided_at = coalesce(c.decided_at, excluded.decided_at),"
@@ -106,12 +111,14 @@ static const struct statement lock_resumed = {
 	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[u.id]) ORDER BY u.id FOR UPDATE OF c",
 };
 
+/* What was erased while it was being published is settled already. */
 static const struct statement mark_resumed = {
 	"marking what was published",
 	"UPDATE fermata.checkpoint c SET state = 'RESUMED', published = true,"
 	" version = greatest(c.version, u.version), changed_at = $3::bigint"
 	" FROM unnest($1::uuid[], $2::bigint[]) u (id, version)"
-	" WHERE c.checkpoint_id = ANY (ARRAY[u.id]) AND c.state = 'DECIDED'",
+	" WHERE c.checkpoint_id = ANY (ARRAY[u.id])"
+	" AND (c.state = 'DECIDED' OR (c.state = 'RESUMED' AND c.filled AND c.wrapped_key IS NULL))",
 };
 
 /* Locked in order first: intake may be raising some of them at this moment. */
@@ -290,8 +297,8 @@ static void param_found_decisions(struct params *params, const struct ledger_fou
 	}
 }
 
-static void send_upsert(struct store *store, const struct ledger_found *const *rows, size_t len,
-                        int64_t *ret_new)
+static void send_upsert(struct store *store, const struct shard *shard,
+                        const struct ledger_found *const *rows, size_t len, int64_t *ret_new)
 {
 	struct params *params = store_params(store);
 
@@ -303,18 +310,22 @@ static void send_upsert(struct store *store, const struct ledger_found *const *r
 	for (size_t i = 0; i < len; i++)
 		item_int8(params, rows[i]->appended_at);
 	param_found_decisions(params, rows, len);
+	param_array(params, PG_INT8, len);
+	for (size_t i = 0; i < len; i++)
+		item_int8(params, rows[i]->offset);
+	param_shard(params, shard);
 	store_send(store, &upsert_resumed, params, &(struct answer){ .rows = row_number, .context = ret_new });
 }
 
-static void send_found(struct store *store, const struct ledger_found *const *rows, size_t len,
-                       int64_t *ret_new)
+static void send_found(struct store *store, const struct shard *shard, const struct ledger_found *const *rows,
+                       size_t len, int64_t *ret_new)
 {
 	static const struct statement *const then[] = { &settle_outcomes, &delete_outbox, &delete_expiry,
 		                                            &delete_unclaimed };
 
 	if (len == 0)
 		return;
-	send_upsert(store, rows, len, ret_new);
+	send_upsert(store, shard, rows, len, ret_new);
 	for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++) {
 		struct params *params = store_params(store);
 		param_found_ids(params, rows, len);
@@ -351,7 +362,7 @@ enum fate store_ledger_advance(struct store *store, const struct shard *shard, i
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, reading the ledger: no memory");
 	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
 	if (fate == FATE_OK) {
-		send_found(store, rows, sort_found(found, len, rows), &made);
+		send_found(store, shard, rows, sort_found(found, len, rows), &made);
 		send_advance(store, shard, mine, next, doubt_before, routes_digest, &moved);
 		fate = commit_if_moved(store, &moved, FAILPOINT_RELAY_ADVANCE_OPEN, error);
 	}
@@ -360,8 +371,8 @@ enum fate store_ledger_advance(struct store *store, const struct shard *shard, i
 	return fate;
 }
 
-enum fate store_ledger_mark(struct store *store, const struct ledger_found *found, size_t len,
-                            size_t *ret_new, struct error *error)
+enum fate store_ledger_mark(struct store *store, const struct shard *shard, const struct ledger_found *found,
+                            size_t len, size_t *ret_new, struct error *error)
 {
 	int64_t made = 0;
 	const struct ledger_found **rows = calloc(len + 1, sizeof(*rows));
@@ -371,7 +382,7 @@ enum fate store_ledger_mark(struct store *store, const struct ledger_found *foun
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, reading the ledger: no memory");
 	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
 	if (fate == FATE_OK) {
-		send_found(store, rows, sort_found(found, len, rows), &made);
+		send_found(store, shard, rows, sort_found(found, len, rows), &made);
 		fate = transaction_finish(store, error);
 	}
 	free(rows);

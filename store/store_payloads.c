@@ -59,5 +59,6 @@ enum fate store_payload(struct store *store, struct checkpoint *checkpoint, stru
 
 	if (fate != FATE_OK || !view_is_null(checkpoint->sealed.body))
 		return fate;
-	return error_set(error, FATE_REJECT, ERR_NO, "its sealed state was purged");
+	return error_set(error, FATE_REJECT, ERR_NO,
+	                 "its sealed state is gone, retention.payload after it was settled");
 }

@@ -89,7 +89,10 @@ static void row_labels(struct row *row, struct checkpoint *checkpoint)
 
 static void row_checkpoint_state(struct row *row, struct checkpoint *checkpoint)
 {
-	checkpoint->id = row_uuid(row);
+	if (row_is_null(row))
+		row_skip(row); /* the empty side of an outer join */
+	else
+		checkpoint->id = row_uuid(row);
 	checkpoint->state = (enum gate_state)enum_or_first(row_enum(row, state_at, GATE_STATE_COUNT));
 	checkpoint->filled = row_bool(row);
 	checkpoint->published = row_bool(row);
@@ -194,7 +197,7 @@ static void param_sealed(struct params *params, const struct sealed *sealed)
 	param_bytes(params, view_of_bytes(sealed->commit, COMMIT_LEN));
 }
 
-#define EVENT_COLUMNS 31
+#define EVENT_COLUMNS 34
 
 void param_checkpoint_event(struct params *params, const struct checkpoint *checkpoint, bool fill)
 {
@@ -229,6 +232,9 @@ void param_checkpoint_event(struct params *params, const struct checkpoint *chec
 	param_text(params, checkpoint->resumes_topic);
 	param_int4(params, checkpoint->resumes_partition);
 	param_text(params, checkpoint->id_text);
+	param_name(params, checkpoint->record.topic);
+	param_int4(params, checkpoint->record.partition);
+	param_int8(params, checkpoint->record.offset);
 }
 
 /* ---- decision ---- */

@@ -30,9 +30,10 @@ void param_checkpoint_state(struct params *params, const struct checkpoint *chec
 	"tenant, session_id, gate_id, suspend_seq, agent, agent_version, requested_by, title, risk,"             \
 	" required_approvals, approvers, labels, suspended_at, appended_at, expires_at, on_expiry, digest,"      \
 	" traceparent, tracestate, seal_format, compression, plain_len, kek_id, wrapped_key, seal_commit,"       \
-	" schema_sha256, sealed_len, payload_day, resumes_topic, resumes_partition, id_text"
+	" schema_sha256, sealed_len, payload_day, resumes_topic, resumes_partition, id_text, suspend_topic,"     \
+	" suspend_partition, suspend_offset"
 
-/* These 31 columns of the suspend event; nulls when `fill` is false. */
+/* These 34 columns of the suspend event; nulls when `fill` is false. */
 void param_checkpoint_event(struct params *params, const struct checkpoint *checkpoint, bool fill);
 
 /* Of a table called d. */

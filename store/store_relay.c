@@ -21,7 +21,8 @@ static const struct statement select_ready = {
 
 static const struct statement select_outbox = {
 	"reading the outbox",
-	"SELECT o.seq, coalesce(c.sealed_len, 0)::bigint + coalesce((SELECT sum(octet_length(d.edits_body))"
+	"SELECT o.checkpoint_id, o.seq, coalesce(c.sealed_len, 0)::bigint + coalesce((SELECT "
+	"sum(octet_length(d.edits_body))"
 	" FROM fermata.decision d WHERE d.checkpoint_id = c.checkpoint_id AND d.outcome = 'counted'), 0)::bigint,"
 	" " CHECKPOINT_COLUMNS " FROM fermata.outbox o"
 	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[o.checkpoint_id])"
@@ -29,11 +30,13 @@ static const struct statement select_outbox = {
 	" AND o.checkpoint_id <> ALL ($3::uuid[]) ORDER BY o.seq LIMIT $4::integer",
 };
 
+/* Without its checkpoint when that was purged. */
 static const struct statement select_gates = {
 	"reading the outbox of gate events",
-	"SELECT g.version, coalesce(c.sealed_len, 0)::bigint, " CHECKPOINT_COLUMNS " FROM fermata.gate_outbox g"
-	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[g.checkpoint_id])"
-	" WHERE g.topic = $1::text AND g.partition = $2::integer AND c.filled"
+	"SELECT g.checkpoint_id, g.version, coalesce(c.sealed_len, 0)::bigint, " CHECKPOINT_COLUMNS
+	" FROM fermata.gate_outbox g"
+	" LEFT JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[g.checkpoint_id])"
+	" WHERE g.topic = $1::text AND g.partition = $2::integer AND coalesce(c.filled, true)"
 	" AND g.checkpoint_id <> ALL ($3::uuid[]) LIMIT $4::integer",
 };
 
@@ -75,9 +78,11 @@ static enum fate candidate_rows(void *context, const PGresult *rows, struct erro
 			return list_no_memory(error);
 		list->items = items;
 		struct row row = row_at(rows, i, list->arena);
+		struct uuid id = row_uuid(&row);
 		list->items[list->len].number = row_int8(&row);
 		list->items[list->len].bytes = row_int8(&row);
 		row_checkpoint(&row, checkpoint);
+		checkpoint->id = id;
 		list->items[list->len++].checkpoint = checkpoint;
 		enum fate fate = row_end(&row, error);
 		if (fate != FATE_OK)

@@ -177,6 +177,7 @@ static enum fate understand_suspend(struct intake *intake, struct item *item, st
 		return no_memory(error);
 	row->state = GATE_PENDING;
 	row->filled = true;
+	row->record = item->record.at;
 	row->appended_at = item->record.at.appended_at;
 	row->changed_at = row->appended_at;
 	row->decided_at = TIME_NONE;

@@ -386,8 +386,14 @@ static enum fate take_decision(struct bench *bench, struct item *item)
 	}
 	struct touched *touched = find(bench, &decision->checkpoint_id);
 	assert(touched != NULL);
-	if (touched->row == NULL || touched->row->state == GATE_UNCLAIMED)
-		return keep_early(bench, touched, item);
+	if (touched->row == NULL || touched->row->state == GATE_UNCLAIMED) {
+		if (!judge_is_purged(bench->loaded, &item->record.at))
+			return keep_early(bench, touched, item);
+		bench->tally->decision_duplicates++;
+		return FATE_OK;
+	}
+	if (touched->row->filled && !touched->row->sealed.has_key)
+		decision->has_edits = false; /* it was erased: nothing of it is kept any more */
 	enum fate fate = judge_decision(bench, touched, decision);
 	if (fate != FATE_OK)
 		return fate;
@@ -486,6 +492,10 @@ static enum fate take_suspend(struct bench *bench, struct item *item)
 			bench->tally->suspend_duplicates++;
 		else
 			bury(item, ERR_CONFLICT, "checkpoint_id is that of another suspend event that is there already");
+		return FATE_OK;
+	}
+	if (judge_is_purged(bench->loaded, &item->record.at)) {
+		bench->tally->suspend_duplicates++;
 		return FATE_OK;
 	}
 	enum fate fate = take_row(bench, touched, fresh);

@@ -52,4 +52,8 @@ FM_MUSTCHECK enum fate judge_batch(const struct judge_settings *settings, struct
                                    struct arena *arena, struct batch_write *ret_write,
                                    struct judge_tally *ret_tally, struct error *error);
 
+/* Does the record lie below its horizon? Where it has no row that is filled it was settled and purged, and it is as if the
+ * row were there. */
+bool judge_is_purged(const struct batch_loaded *loaded, const struct coordinates *at);
+
 #endif

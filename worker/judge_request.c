@@ -74,3 +74,13 @@ enum fate judge_request(struct item **items, size_t len, struct arena *arena,
 	ret_request->count_unclaimed = decisions_len > 0;
 	return FATE_OK;
 }
+
+bool judge_is_purged(const struct batch_loaded *loaded, const struct coordinates *at)
+{
+	for (size_t i = 0; i < loaded->horizons_len; i++) {
+		const struct horizon *horizon = &loaded->horizons[i];
+		if (horizon->partition == at->partition && view_equal_text(horizon->topic, at->topic))
+			return at->offset < horizon->below && at->appended_at <= horizon->until;
+	}
+	return false;
+}

@@ -1,5 +1,5 @@
 #include "worker/learn.h"
-#include "worker/worker.h"
+#include "worker/retention.h"
 
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -11,7 +11,7 @@
 
 /*
  * What time alone brings about: EXPIRE decisions through the approvals topic, early decisions whose
- * suspend never came, and the payload partitions of the days ahead.
+ * suspend never came, the payload partitions of the days ahead, and the end of what was settled long ago.
  */
 
 #define TICK_MS        500
@@ -42,6 +42,7 @@ struct reaper {
 	struct producer *producer;
 	struct codec *codec;
 	struct arena *arena;
+	struct retention retention;
 	int64_t sweep_at_ms;
 	int64_t days_at_ms;
 
@@ -67,12 +68,15 @@ static enum fate reaper_open(struct reaper *reaper, struct worker *worker, struc
 		learn_write_ids(worker, reaper->codec, reaper->approvals.topic);
 	if (fate == FATE_OK)
 		fate = worker_open_store(worker, "reaper", &reaper->store, error);
+	if (fate == FATE_OK)
+		fate = retention_init(&reaper->retention, worker, reaper->store, error);
 	return fate == FATE_OK ? producer_open(&reaper->producer, &settings, error) : fate;
 }
 
 static void reaper_close(struct reaper *reaper)
 {
 	producer_close(reaper->producer);
+	retention_done(&reaper->retention);
 	store_close(reaper->store);
 	codec_free(reaper->codec);
 	arena_free(reaper->arena);
@@ -274,6 +278,8 @@ void *reaper_thread(void *argument)
 			fate = expire(&reaper, &error);
 		if (fate == FATE_OK)
 			fate = sweep(&reaper, &error);
+		if (fate == FATE_OK)
+			fate = retention_tick(&reaper.retention, &error);
 		worker_part_ok(worker, PART_REAPER, fate == FATE_OK);
 		if (fate == FATE_RETRY || fate == FATE_REJECT) {
 			log_error(LOG_LEVEL_WARN, "reaper", &error);

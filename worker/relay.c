@@ -180,9 +180,11 @@ static void note_published(const struct relay *relay, size_t resumes, size_t gat
 	int64_t now = clock_real_us();
 	metrics_add(METRIC_RESUMES, (int64_t)resumes);
 	metrics_add(METRIC_GATE_EVENTS, (int64_t)gates);
-	for (size_t i = 0; i < relay->publications_len; i++)
+	for (size_t i = 0; i < relay->publications_len; i++) {
 		if (relay->publications[i].resume && relay->publications[i].decided_at != TIME_NONE)
 			metrics_observe_us(METRIC_DECISION_TO_RESUME_SECONDS, now - relay->publications[i].decided_at);
+		metrics_add(METRIC_ERASED, relay->publications[i].erased ? 1 : 0);
+	}
 }
 
 static enum fate mark(struct relay *relay, struct error *error)

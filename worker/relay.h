@@ -45,6 +45,7 @@ struct publication {
 	int64_t version; /* of its gate event; for a resume the version that RESUMED gets */
 	bool resume;     /* else a gate event */
 	bool tombstone;
+	bool erased; /* a tombstone of what was erased, not purged */
 	struct view key;
 	size_t value_at; /* place in relay->out */
 	size_t value_len;

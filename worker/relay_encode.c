@@ -435,6 +435,7 @@ static enum fate encode_tombstone(struct relay *relay, const struct gate_row *ro
 	publication->version = row->version;
 	publication->key = view_of(id);
 	publication->tombstone = true;
+	publication->erased = row->checkpoint->filled;
 	return finish_publication(relay, publication, error);
 }
 

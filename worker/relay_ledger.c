@@ -199,6 +199,7 @@ static enum fate note_found(struct reading *reading, const struct record *record
 		.decisions = decisions,
 		.decisions_len = event.decisions_len,
 		.appended_at = record->at.appended_at,
+		.offset = record->at.offset,
 	};
 	return FATE_OK;
 }

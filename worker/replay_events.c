@@ -10,6 +10,7 @@
 enum standing {
 	STANDING_DEAD, /* it cannot be understood */
 	STANDING_SAME,
+	STANDING_PURGED, /* it was settled, and its row purged */
 	STANDING_DIFFERS,
 	STANDING_MISSING,
 	STANDING_UNFILLED,
@@ -63,7 +64,9 @@ static enum standing stand_decision(const struct attempt *attempt, const struct 
 	const struct decision *known = find_decision(loaded, &item->decision->id);
 	const struct checkpoint *row = find_row(loaded, &item->decision->checkpoint_id);
 	if (known == NULL)
-		return row == NULL ? STANDING_NO_CHECKPOINT : STANDING_MISSING;
+		return row != NULL                                 ? STANDING_MISSING
+		       : judge_is_purged(loaded, &item->record.at) ? STANDING_PURGED
+		                                                   : STANDING_NO_CHECKPOINT;
 	if (memcmp(known->record_digest, item->decision->record_digest, DIGEST_LEN) != 0)
 		return STANDING_DIFFERS;
 	if (row != NULL && replay_outcome(&desk->judge.policy, row, known, loaded->decisions,
@@ -141,6 +144,9 @@ static enum fate tell_standing(struct attempt *attempt, size_t i, const char *te
 		break;
 	case STANDING_SAME:
 		replay->report->same++;
+		break;
+	case STANDING_PURGED:
+		replay->report->purged++;
 		break;
 	case STANDING_DIFFERS:
 		tell(replay, REPLAY_DIFFERS, item, "the database has another record under this id, which stays");

@@ -94,6 +94,10 @@ static bool compare(struct replay *replay, const struct ledger_found *found, con
 {
 	const struct checkpoint *row = find_row(loaded, &found->checkpoint_id);
 	char text[128];
+	if ((row == NULL || !row->filled) && judge_is_purged(loaded, at)) {
+		replay->report->purged++;
+		return false;
+	}
 	if (row == NULL) {
 		replay_tell(replay, REPLAY_MISSING, at, &found->checkpoint_id, NULL,
 		            "it was published, and is not in the database");
@@ -172,8 +176,9 @@ static enum fate flush(struct ledgers *ledgers, struct error *error)
 	size_t marked = 0;
 	if (ledgers->len > 0 && !ledgers->wanted_only)
 		fate = compare_all(ledgers, error);
+	struct shard shard = { replay->worker.cluster_id, ledgers->at[0].topic, ledgers->at[0].partition };
 	if (fate == FATE_OK && ledgers->len > 0 && !replay->options->dry_run)
-		fate = store_ledger_mark(replay->desk.store, ledgers->found, ledgers->len, &marked, error);
+		fate = store_ledger_mark(replay->desk.store, &shard, ledgers->found, ledgers->len, &marked, error);
 	replay->report->marked += (int64_t)marked;
 	ledgers->len = 0;
 	arena_reset(ledgers->arena);
@@ -197,6 +202,7 @@ static enum fate keep(struct ledgers *ledgers, const struct resume_event *event,
 		.decisions = decisions,
 		.decisions_len = event->decisions_len,
 		.appended_at = at->appended_at,
+		.offset = at->offset,
 	};
 	return FATE_OK;
 }

@@ -45,6 +45,15 @@ def test_another_cluster(make_world):
     assert "elsewhere" in world.run("doctor", rc=1).out
 
 
+def test_days_that_should_be_gone(make_world):
+    """Sealed states that nobody drops are a warning."""
+    world = make_world()
+    world.sql("SELECT fermata.payload_day_make(current_date - 32)")
+    assert "should be gone" not in world.run("doctor").out
+    world.sql("SELECT fermata.payload_day_make(current_date - 40)")
+    assert "1 days of sealed states should be gone" in world.run("doctor").out
+
+
 def test_a_database_without_tables(make_world):
     """It names the command that mends it."""
     world = make_world(migrate=False)

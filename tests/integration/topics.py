@@ -1,5 +1,6 @@
 """Kafka as the tests see it: make topics, produce and know that it is durable, read to the end."""
 
+import ctypes
 import threading
 import time
 from dataclasses import dataclass, field
@@ -90,6 +91,46 @@ def alter_topic(bootstrap, name, config):
     resource = ConfigResource(ConfigResource.Type.TOPIC, name, set_config=config)
     for future in admin.alter_configs([resource]).values():
         future.result()
+
+
+def delete_records(bootstrap, before):
+    """Take records out of topics as retention would: before is {(topic, partition): offset}.
+
+    confluent_kafka 1.7 cannot do it; librdkafka, which it has loaded, can.
+    """
+    rd = ctypes.CDLL("librdkafka.so.1")
+    for name in ("conf_new", "new", "topic_partition_list_new", "topic_partition_list_add"):
+        getattr(rd, f"rd_kafka_{name}").restype = ctypes.c_void_p
+    for name in ("DeleteRecords_new", "queue_new", "queue_poll", "event_error_string"):
+        getattr(rd, f"rd_kafka_{name}").restype = ctypes.c_void_p
+    why = ctypes.create_string_buffer(512)
+    conf = ctypes.c_void_p(rd.rd_kafka_conf_new())
+    rd.rd_kafka_conf_set(conf, b"bootstrap.servers", bootstrap.encode(), why, len(why))
+    client = ctypes.c_void_p(rd.rd_kafka_new(0, conf, why, len(why)))
+    parts = ctypes.c_void_p(rd.rd_kafka_topic_partition_list_new(len(before)))
+    for (topic, partition), offset in before.items():
+        rd.rd_kafka_topic_partition_list_add(parts, topic.encode(), partition)
+        rd.rd_kafka_topic_partition_list_set_offset(
+            parts, topic.encode(), partition, ctypes.c_int64(offset)
+        )
+    wish = ctypes.c_void_p(rd.rd_kafka_DeleteRecords_new(parts))
+    queue = ctypes.c_void_p(rd.rd_kafka_queue_new(client))
+    rd.rd_kafka_DeleteRecords(client, ctypes.byref(wish), ctypes.c_size_t(1), None, queue)
+    event = ctypes.c_void_p(rd.rd_kafka_queue_poll(queue, int(TIMEOUT * 1000)))
+    failed = not event or rd.rd_kafka_event_error(event)
+    rd.rd_kafka_event_destroy(event)
+    rd.rd_kafka_DeleteRecords_destroy(wish)
+    rd.rd_kafka_topic_partition_list_destroy(parts)
+    rd.rd_kafka_queue_destroy(queue)
+    rd.rd_kafka_destroy(client)
+    if failed:
+        raise AssertionError(f"records were not deleted: {before}")
+
+    def all_gone():
+        lows = low_watermarks(bootstrap, {topic for topic, _ in before})
+        return all(lows[place] >= offset for place, offset in before.items())
+
+    wait_for(all_gone, f"the first offsets to be {before}")
 
 
 def delete_topics(bootstrap, names):
@@ -268,8 +309,8 @@ class Reader:
             self.poll(0.05)
 
 
-def high_watermarks(bootstrap, topics):
-    """{(topic, partition): high watermark}, open transactions and markers counted in."""
+def _watermarks(bootstrap, topics):
+    """{(topic, partition): (first offset, high watermark)}."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -280,12 +321,22 @@ def high_watermarks(bootstrap, topics):
     try:
         known = consumer.list_topics(timeout=TIMEOUT).topics
         return {
-            (topic, p): consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=TIMEOUT)[1]
+            (topic, p): consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=TIMEOUT)
             for topic in topics
             for p in known[topic].partitions
         }
     finally:
         consumer.close()
+
+
+def high_watermarks(bootstrap, topics):
+    """{(topic, partition): high watermark}, open transactions and markers counted in."""
+    return {place: marks[1] for place, marks in _watermarks(bootstrap, topics).items()}
+
+
+def low_watermarks(bootstrap, topics):
+    """{(topic, partition): the first offset that is there}."""
+    return {place: marks[0] for place, marks in _watermarks(bootstrap, topics).items()}
 
 
 def murmur2(key):

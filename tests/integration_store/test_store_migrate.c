@@ -176,8 +176,8 @@ static void begin_at_version_1(void)
 	world_run("INSERT INTO fermata.schema_version (version, name) VALUES (1, 'tables')");
 }
 
-/* A row in every table of version 1, in its own words: what writes today may know later columns. */
-static void fill_version_1(void)
+/* A row in every table that a worker of version 1 writes, in its own words: what writes today may know later columns. */
+static void fill_tables_of_version_1(void)
 {
 	world_run(
 		"SELECT fermata.payload_day_make('2026-11-30');"
@@ -205,12 +205,25 @@ static void fill_version_1(void)
 		"INSERT INTO fermata.kafka_offset VALUES ('cluster', 'suspends', 0, 7, 6, 5, '\\x09', NULL);"
 		"INSERT INTO fermata.ledger_offset VALUES ('cluster', 'resumes', 0, 5, NULL, '\\x00');"
 		"INSERT INTO fermata.installation VALUES (true, 'fermata', 'cluster', 1);"
-		"INSERT INTO fermata.resumes_topic VALUES ('resumes', 1);"
-		"INSERT INTO fermata.schema_text (sha256, fingerprint, registry_id, text, seen_at)"
-		" VALUES (decode(repeat('11', 32), 'hex'), '\\x0102030405060708', 3, '\"string\"', 5)");
+		"INSERT INTO fermata.resumes_topic VALUES ('resumes', 1)");
 }
 
-/* What all the tables of version 1 hold, as a number. schema_text changes, and so does the list of versions. */
+static void empty_tables(void)
+{
+	world_run("TRUNCATE fermata.checkpoint, fermata.payload, fermata.decision, fermata.outbox,"
+	          " fermata.gate_outbox, fermata.expiry, fermata.unclaimed, fermata.kafka_offset,"
+	          " fermata.ledger_offset, fermata.installation, fermata.resumes_topic RESTART IDENTITY");
+}
+
+static void fill_version_1(void)
+{
+	fill_tables_of_version_1();
+	world_run("INSERT INTO fermata.schema_text (sha256, fingerprint, registry_id, text, seen_at)"
+	          " VALUES (decode(repeat('11', 32), 'hex'), '\\x0102030405060708', 3, '\"string\"', 5)");
+}
+
+/* What all the tables of version 1 hold, as a number, without the columns that came later. schema_text changes, and so
+ * does the list of versions. */
 static int64_t contents_of_version_1(void)
 {
 	static const char *const tables[] = { "checkpoint",    "payload",      "decision",     "outbox",
@@ -222,7 +235,11 @@ static int64_t contents_of_version_1(void)
 		char sql[160];
 		snprintf(sql, sizeof(sql), "SELECT count(*) FROM fermata.%s", tables[i]);
 		assert_true(world_number(sql) > 0);
-		snprintf(sql, sizeof(sql), "SELECT sum(hashtext(t::text)) FROM fermata.%s t", tables[i]);
+		snprintf(
+			sql, sizeof(sql),
+			"SELECT sum(hashtext((to_jsonb(t) - '{suspend_topic,suspend_partition,suspend_offset,sweep_at}'"
+			"::text[])::text)) FROM fermata.%s t",
+			tables[i]);
 		contents = contents * 31 + world_number(sql);
 	}
 	return contents;
@@ -235,14 +252,9 @@ static void version_1_is_brought_up_to_date_with_its_data(void **state)
 	begin_at_version_1();
 	fill_version_1();
 	int64_t before = contents_of_version_1();
-	/* A worker of version 1 that holds rows meanwhile does not hold the migration up. */
-	struct arena *arena = arena_new(1 << 20);
-	struct store *store = open_store("old worker");
+	struct store *store = open_store("worker");
 	struct error error = { 0 };
-	struct uuid id = uuid_of(1);
-	begin_batch(store, arena, NULL, &id, 1, NULL);
 	assert_int_equal(migrate_at_once(1), 1);
-	store_rollback(store);
 	assert_int_equal(contents_of_version_1(), before);
 	assert_int_equal(world_number("SELECT count(*) FROM fermata.schema_text WHERE text = '\"string\"' AND"
 	                              " seen_at = 5 AND sha256 = decode(repeat('11', 32), 'hex') AND"
@@ -250,7 +262,10 @@ static void version_1_is_brought_up_to_date_with_its_data(void **state)
 	                 1);
 	assert_ok(store_check_version(store, &error), error);
 	store_close(store);
-	arena_free(arena);
+	/* A worker of version 1 that is still at work goes on. */
+	empty_tables();
+	fill_tables_of_version_1();
+	assert_int_equal(contents_of_version_1(), before);
 
 	world_run("DROP SCHEMA fermata CASCADE");
 	assert_int_equal(migrate_at_once(0), 1);

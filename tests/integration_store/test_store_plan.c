@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/store_retention.h"
+
 #define ROWS       20000
 #define BATCH      200
 #define WARM       12 /* PostgreSQL settles for a generic plan after five runs */
@@ -64,7 +66,7 @@ static void relay_round(void)
 	          error);
 	for (size_t i = 0; i < take.rows_len; i++) {
 		sent[i] = (struct gate_sent){ take.rows[i].checkpoint->id, T0 };
-		found[i] = (struct ledger_found){ sent[i].checkpoint_id, VERDICT_APPROVED, NULL, 0, T0 };
+		found[i] = (struct ledger_found){ sent[i].checkpoint_id, VERDICT_APPROVED, NULL, 0, T0, 0 };
 	}
 	assert_ok(
 		store_relay_mark(store, &shard, ledger, ledger, sent, take.rows_len, sent, take.rows_len, T0, &error),
@@ -85,11 +87,37 @@ static void reaper_round(void)
 	assert_ok(store_unclaimed_sweep(store, 1, BATCH, &len, &error), error);
 }
 
+/* A page of each of the two sweeps of what is settled. */
+static void retention_round(void)
+{
+	struct kafka_low low = { "suspends", 0, INT64_MAX };
+	struct payload_page payloads = {
+		.day_us = T0, .settled_before = T0 * 2, .now = T0 * 2, .rows = BATCH, .bytes = BYTES_MANY
+	};
+	struct purge_page rows = { .cluster_id = CLUSTER,
+		                       .lows = &low,
+		                       .lows_len = 1,
+		                       .settled_before = T0 * 2,
+		                       .from_at = INT64_MIN,
+		                       .until_at = INT64_MAX,
+		                       .rows = BATCH,
+		                       .now = T0 * 2 };
+	struct payload_swept swept;
+	struct purge_swept purged;
+	struct error error = { 0 };
+
+	assert_ok(store_payload_sweep(store, &payloads, arena, &swept, &error), error);
+	payloads.move = true;
+	assert_ok(store_payload_sweep(store, &payloads, arena, &swept, &error), error);
+	assert_ok(store_rows_purge(store, &rows, arena, &purged, &error), error);
+}
+
 static void one_round(uint32_t first)
 {
 	batch_round(first);
 	relay_round();
 	reaper_round();
+	retention_round();
 	arena_reset(arena);
 }
 

@@ -303,7 +303,8 @@ static void *run_marking(void *argument)
 	uint8_t digest[32] = { 1 };
 
 	for (uint32_t i = 0; i < SHARED; i++) { /* falling: the store has to sort */
-		found[i] = (struct ledger_found){ uuid_of(800000 + SHARED - 1 - i), VERDICT_APPROVED, NULL, 0, T0 };
+		found[i] =
+			(struct ledger_found){ uuid_of(800000 + SHARED - 1 - i), VERDICT_APPROVED, NULL, 0, T0, 0 };
 		sent[i] = (struct gate_sent){ found[i].checkpoint_id, T0 * 2 };
 	}
 	int64_t mine = LEDGER_NONE;

@@ -227,7 +227,7 @@ static void a_stale_mark_changes_nothing(void **state)
 	(void)state;
 	struct error error = { 0 };
 	struct gate_sent resumed = { uuid_of(2), T0 * 3 };
-	struct ledger_found found = { uuid_of(2), VERDICT_APPROVED, NULL, 0, T0 };
+	struct ledger_found found = { uuid_of(2), VERDICT_APPROVED, NULL, 0, T0, 0 };
 	struct uuid id = uuid_of(2);
 	size_t fresh;
 
@@ -283,7 +283,7 @@ static void the_ledger_settles_outcomes(void **state)
 {
 	(void)state;
 	struct uuid named[] = { uuid_of(71) };
-	struct ledger_found found = { uuid_of(2), VERDICT_APPROVED, named, 1, T0 * 2 };
+	struct ledger_found found = { uuid_of(2), VERDICT_APPROVED, named, 1, T0 * 2, 0 };
 	const char *insert =
 		"INSERT INTO fermata.decision (decision_id, checkpoint_id, outcome, reason, decision, issuer,"
 		" subject, display, decided_at, stated_session, source_system, source_ref, source_delivery,"
@@ -314,13 +314,13 @@ static void the_ledger_is_right_whatever_the_rows_say(void **state)
 	struct error error = { 0 };
 	struct uuid decisions[] = { uuid_of(71), uuid_of(72), uuid_of(73) };
 	struct ledger_found found[] = {
-		{ uuid_of(12), VERDICT_REJECTED, decisions, 2, T0 * 2 },     /* not there */
-		{ uuid_of(10), VERDICT_APPROVED, decisions + 2, 1, T0 * 2 }, /* unclaimed */
-		{ uuid_of(8), VERDICT_APPROVED, NULL, 0, T0 * 2 },           /* resumed already */
-		{ uuid_of(6), VERDICT_EXPIRED, decisions, 1, T0 * 2 },       /* quarantined without a verdict */
-		{ uuid_of(4), VERDICT_APPROVED, decisions, 3, T0 * 2 },      /* decided by its own decisions */
-		{ uuid_of(2), VERDICT_CANCELLED, decisions, 1, 5 },          /* pending */
-		{ uuid_of(2), VERDICT_CANCELLED, decisions, 1, 5 }, /* a double must not stop the relay for ever */
+		{ uuid_of(12), VERDICT_REJECTED, decisions, 2, T0 * 2, 0 },     /* not there */
+		{ uuid_of(10), VERDICT_APPROVED, decisions + 2, 1, T0 * 2, 0 }, /* unclaimed */
+		{ uuid_of(8), VERDICT_APPROVED, NULL, 0, T0 * 2, 0 },           /* resumed already */
+		{ uuid_of(6), VERDICT_EXPIRED, decisions, 1, T0 * 2, 0 },       /* quarantined without a verdict */
+		{ uuid_of(4), VERDICT_APPROVED, decisions, 3, T0 * 2, 0 },      /* decided by its own decisions */
+		{ uuid_of(2), VERDICT_CANCELLED, decisions, 1, 5, 0 },          /* pending */
+		{ uuid_of(2), VERDICT_CANCELLED, decisions, 1, 5, 0 }, /* a double must not stop the relay for ever */
 	};
 	both_ledgers_are_read();
 	for (uint32_t i = 2; i <= 6; i += 2)

@@ -25,6 +25,7 @@ static const int without_verdict[EVENT_COUNT][GATE_STATE_COUNT] = {
 	[EVENT_RETRY]      = { KEEP,             KEEP,             KEEP,   KEEP,          GATE_PENDING,     GATE_DECIDED,   KEEP },
 	[EVENT_DOUBT]      = { NO,               GATE_IN_DOUBT,    KEEP,   NO,            KEEP,             KEEP,           NO },
 	[EVENT_RESOLVE]    = { KEEP,             KEEP,             KEEP,   KEEP,          GATE_RESUMED,     GATE_RESUMED,   KEEP },
+	[EVENT_ERASE]      = { GATE_RESUMED,     GATE_RESUMED,     KEEP,   KEEP,          GATE_RESUMED,     GATE_RESUMED,   NO },
 };
 static const int with_verdict[EVENT_COUNT][GATE_STATE_COUNT] = {
 	[EVENT_FILL]       = { NO,               NO,               KEEP,   NO,            NO,               NO,             GATE_PENDING },
@@ -37,6 +38,7 @@ static const int with_verdict[EVENT_COUNT][GATE_STATE_COUNT] = {
 	[EVENT_RETRY]      = { KEEP,             KEEP,             KEEP,   KEEP,          GATE_DECIDED,     GATE_DECIDED,   KEEP },
 	[EVENT_DOUBT]      = { NO,               GATE_IN_DOUBT,    KEEP,   NO,            KEEP,             KEEP,           NO },
 	[EVENT_RESOLVE]    = { KEEP,             KEEP,             KEEP,   KEEP,          GATE_RESUMED,     GATE_RESUMED,   KEEP },
+	[EVENT_ERASE]      = { GATE_RESUMED,     GATE_RESUMED,     KEEP,   KEEP,          GATE_RESUMED,     GATE_RESUMED,   NO },
 };
 /* clang-format on */
 
@@ -75,7 +77,8 @@ static void every_cell(void **state)
 
 static bool publishes(enum checkpoint_event event)
 {
-	return event == EVENT_PUBLISHED || event == EVENT_SETTLE || event == EVENT_RESOLVE;
+	return event == EVENT_PUBLISHED || event == EVENT_SETTLE || event == EVENT_RESOLVE ||
+	       event == EVENT_ERASE;
 }
 
 static void the_door_does_what_the_table_says(void **state)

@@ -43,6 +43,8 @@ struct world {
 	size_t rows_len;
 	struct decision decisions[DECISIONS_MAX];
 	size_t decisions_len;
+	struct horizon *horizons;
+	size_t horizons_len;
 	int64_t clock; /* the appended_at of the next record */
 };
 
@@ -164,6 +166,7 @@ static inline struct item *suspend_item(struct world *world, int number, struct 
 		.expires_at = args.expires_at != 0 ? args.expires_at : TIME_NONE,
 		.on_expiry = args.on_expiry,
 		.resumes_topic = VIEW_LITERAL("resumes"),
+		.sealed.has_key = true,
 	};
 	if (args.approver != NULL) {
 		fresh->approvers = arena_array(world->kept, 1, sizeof(*fresh->approvers));
@@ -174,7 +177,7 @@ static inline struct item *suspend_item(struct world *world, int number, struct 
 	memset(fresh->digest, number + 16 * args.bytes, DIGEST_LEN);
 	item->suspend = true;
 	item->fresh = fresh;
-	item->record.at.appended_at = world->clock;
+	item->record.at = (struct coordinates){ "suspends", 0, number, world->clock };
 	world->clock += SECOND;
 	return item;
 }
@@ -421,6 +424,8 @@ static inline enum fate judge_only(struct world *world, struct item **items, siz
 	assert_int_equal(judge_request(items, len, world->batch, &request, &error), FATE_OK);
 	load_rows(world, &request, &loaded);
 	load_decisions(world, &request, &loaded);
+	loaded.horizons = world->horizons;
+	loaded.horizons_len = world->horizons_len;
 	return judge_batch(&world->settings, items, len, &request, &loaded, world->batch, ret_write,
 	                   &world->tally, &error);
 }

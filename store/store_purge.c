@@ -1,0 +1,259 @@
+/* Rows that go: a page of checkpoints, looked at, locked, and deleted with all that hangs on them. */
+#include "store/store_retention.h"
+
+#include "store/store_connection.h"
+#include "store/store_record.h"
+
+#define GATES_MAX 5000 /* gate events of open sessions wait behind as many tombstones at most */
+
+/* ---- statements ---- */
+
+static const struct statement count_gates = {
+	"looking at the outbox of gate events",
+	"SELECT count(*) FROM (SELECT FROM fermata.gate_outbox LIMIT $1::integer) g",
+};
+
+/* Is the record at those coordinates gone from Kafka? */
+#define LOWS            " unnest($6::text[], $7::integer[], $8::bigint[]) l (topic, partition, low)"
+#define GONE(t, p, off) "l.topic = " t " AND l.partition = " p " AND " off " < l.low"
+
+static const struct statement select_page = {
+	"looking for rows to purge",
+	"SELECT c.suspended_at, c.checkpoint_id,"
+	" coalesce(fermata.settled_at(c.state, c.changed_at, c.decided_at) < $5::bigint, false)"
+	" AND EXISTS (SELECT FROM" LOWS " WHERE " GONE(
+		"c.suspend_topic", "c.suspend_partition",
+		"c.suspend_offset") ")"
+							" AND NOT EXISTS (SELECT FROM fermata.decision d WHERE d.checkpoint_id = ANY "
+							"(ARRAY[c.checkpoint_id])"
+							" AND NOT EXISTS (SELECT FROM" LOWS " WHERE " GONE(
+								"d.topic", "d.partition",
+								"d.\"offset\"") "))"
+												" FROM fermata.checkpoint c"
+												" WHERE (c.suspended_at, uuid_send(c.checkpoint_id)) >= "
+												"($1::bigint, uuid_send($2::uuid))"
+												" AND c.suspended_at <= $3::bigint ORDER BY c.suspended_at, "
+												"uuid_send(c.checkpoint_id) LIMIT $4::integer",
+};
+
+/* One that intake or a relay holds is being looked at: another time. */
+static const struct statement lock_rows = {
+	"locking rows to purge",
+	"SELECT c.checkpoint_id FROM fermata.checkpoint c WHERE c.checkpoint_id = ANY ($1::uuid[])"
+	" ORDER BY c.checkpoint_id FOR UPDATE SKIP LOCKED",
+};
+
+/*
+ * After the locks. A batch that met one of the rows before has committed its position, which is read here; one that
+ * meets it later waits for us and then sees the horizon. The last record's time may be ahead of this clock, but not by
+ * much. `until` goes on only together with `below`: that of a topic that was made anew stays where it was.
+ */
+static const struct statement raise_horizons = {
+	"raising the horizons",
+	"INSERT INTO fermata.horizon AS h (cluster_id, topic, partition, below, until)"
+	" SELECT k.cluster_id, k.topic, k.partition, k.next, greatest($2::bigint,"
+	" least(k.last_timestamp, $2::bigint + 3600000000)) FROM fermata.kafka_offset k WHERE k.cluster_id = "
+	"$1::text"
+	" UNION ALL"
+	" SELECT o.cluster_id, o.topic, o.partition, o.next, $2::bigint + 60000000 FROM fermata.ledger_offset o"
+	" WHERE o.cluster_id = $1::text"
+	" ORDER BY 1, 2, 3"
+	" ON CONFLICT (cluster_id, topic, partition) DO UPDATE SET below = excluded.below, until = excluded.until"
+	" WHERE h.below < excluded.below",
+};
+
+#define BELOW(t, p, off)                                                                                     \
+	"EXISTS (SELECT FROM fermata.horizon h WHERE h.cluster_id = $2::text AND h.topic = " t                   \
+	" AND h.partition = " p " AND " off " < h.below)"
+
+/* Whose records lie below the horizons: all, but where positions were set back and the records are not read again. */
+static const struct statement purge_rows = {
+	"purging rows",
+	"WITH doomed AS MATERIALIZED ("
+	"SELECT c.checkpoint_id, c.payload_day, c.resumes_topic, c.resumes_partition, c.version"
+	" FROM fermata.checkpoint c"
+	" WHERE c.checkpoint_id = ANY ($1::uuid[])"
+	" AND " BELOW(
+		"c.suspend_topic", "c.suspend_partition",
+		"c.suspend_offset") " AND NOT EXISTS (SELECT FROM fermata.decision d WHERE d.checkpoint_id = ANY "
+							"(ARRAY[c.checkpoint_id])"
+							" AND NOT " BELOW(
+								"d.topic", "d.partition",
+								"d.\"offset\"") ")"
+												"), purged AS ("
+												"DELETE FROM fermata.checkpoint c USING doomed x WHERE "
+												"c.checkpoint_id = ANY (ARRAY[x.checkpoint_id])"
+												"), unsealed AS ("
+												"DELETE FROM fermata.payload p USING doomed x WHERE "
+												"p.checkpoint_id = ANY (ARRAY[x.checkpoint_id])"
+												" AND p.day = x.payload_day"
+												"), undecided AS ("
+												"DELETE FROM fermata.decision d USING doomed x WHERE "
+												"d.checkpoint_id = ANY (ARRAY[x.checkpoint_id])"
+												"), told AS ("
+												"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, "
+												"partition, version)"
+												" SELECT x.checkpoint_id, x.resumes_topic, "
+												"x.resumes_partition, x.version + 2 FROM doomed x"
+												" ORDER BY x.checkpoint_id"
+												" ON CONFLICT (checkpoint_id) DO UPDATE SET version = "
+												"greatest(g.version, excluded.version)"
+												") SELECT count(*) FROM doomed",
+};
+
+/* ---- what comes back ---- */
+
+struct candidates {
+	struct arena *arena;
+	size_t len;      /* rows of the page */
+	int64_t last_at; /* of the last one */
+	struct uuid last_id;
+	struct uuid *ids; /* of those that may go; room for all */
+	size_t ids_len;
+};
+
+static enum fate candidate_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct candidates *list = context;
+
+	for (int i = 0; i < PQntuples(rows); i++) {
+		struct row row = row_at(rows, i, NULL);
+		list->last_at = row_int8(&row);
+		list->last_id = row_uuid(&row);
+		bool may_go = row_bool(&row);
+		enum fate fate = row_end(&row, error);
+		if (fate != FATE_OK)
+			return fate;
+		list->len++;
+		if (may_go)
+			list->ids[list->ids_len++] = list->last_id;
+	}
+	return FATE_OK;
+}
+
+static enum fate locked_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct candidates *list = context;
+
+	for (int i = 0; i < PQntuples(rows); i++) {
+		struct row row = row_at(rows, i, NULL);
+		list->ids[list->ids_len++] = row_uuid(&row);
+		enum fate fate = row_end(&row, error);
+		if (fate != FATE_OK)
+			return fate;
+	}
+	return FATE_OK;
+}
+
+/* ---- one page ---- */
+
+static void param_lows(struct params *params, const struct purge_page *page)
+{
+	param_array(params, PG_TEXT, page->lows_len);
+	for (size_t i = 0; i < page->lows_len; i++)
+		item_name(params, page->lows[i].topic);
+	param_array(params, PG_INT4, page->lows_len);
+	for (size_t i = 0; i < page->lows_len; i++)
+		item_int4(params, page->lows[i].partition);
+	param_array(params, PG_INT8, page->lows_len);
+	for (size_t i = 0; i < page->lows_len; i++)
+		item_int8(params, page->lows[i].low);
+}
+
+static enum fate look_at_page(struct store *store, const struct purge_page *page, struct candidates *list,
+                              bool *ret_busy, struct error *error)
+{
+	int64_t gates = 0;
+	struct params *params = store_params(store);
+
+	param_int4(params, GATES_MAX);
+	store_send(store, &count_gates, params, &(struct answer){ .rows = row_number, .context = &gates });
+	params = store_params(store);
+	param_int8(params, page->from_at);
+	param_uuid(params, &page->from_id);
+	param_int8(params, page->until_at);
+	param_int4(params, (int32_t)page->rows);
+	param_int8(params, page->settled_before);
+	param_lows(params, page);
+	store_send(store, &select_page, params, &(struct answer){ .rows = candidate_rows, .context = list });
+	enum fate fate = transaction_flush(store, error);
+	*ret_busy = gates >= GATES_MAX;
+	return fate;
+}
+
+static enum fate lock_page(struct store *store, struct candidates *list, struct error *error)
+{
+	struct params *params = store_params(store);
+
+	param_uuids(params, list->ids, list->ids_len);
+	list->ids_len = 0; /* the parameters have them: what comes back takes their place */
+	store_send(store, &lock_rows, params, &(struct answer){ .rows = locked_rows, .context = list });
+	return transaction_flush(store, error);
+}
+
+static enum fate purge_page(struct store *store, const struct purge_page *page, struct candidates *list,
+                            int64_t *ret_purged, struct error *error)
+{
+	enum fate fate = lock_page(store, list, error);
+
+	if (fate != FATE_OK || list->ids_len == 0)
+		return fate;
+	struct params *params = store_params(store);
+	param_name(params, page->cluster_id);
+	param_int8(params, page->now);
+	store_send(store, &raise_horizons, params, NULL);
+	params = store_params(store);
+	param_uuids(params, list->ids, list->ids_len);
+	param_name(params, page->cluster_id);
+	store_send(store, &purge_rows, params, &(struct answer){ .rows = row_number, .context = ret_purged });
+	return FATE_OK;
+}
+
+/* The place behind the last row. False: there is none, or it was the last page. */
+static bool place_next(const struct purge_page *page, const struct candidates *list,
+                       struct purge_swept *ret_swept)
+{
+	if (list->len < page->rows)
+		return false;
+	ret_swept->next_at = list->last_at;
+	ret_swept->next_id = list->last_id;
+	for (size_t i = sizeof(ret_swept->next_id.bytes); i > 0; i--)
+		if (++ret_swept->next_id.bytes[i - 1] != 0)
+			return true;
+	ret_swept->next_at++; /* next_id is all zeros again */
+	return list->last_at < INT64_MAX;
+}
+
+static enum fate sweep_page(struct store *store, const struct purge_page *page, struct candidates *list,
+                            struct purge_swept *ret_swept, struct error *error)
+{
+	int64_t purged = 0;
+	enum fate fate = look_at_page(store, page, list, &ret_swept->busy, error);
+
+	if (fate == FATE_OK && !ret_swept->busy && list->ids_len > 0)
+		fate = purge_page(store, page, list, &purged, error);
+	if (fate == FATE_OK)
+		fate = transaction_commit(store, error);
+	if (fate != FATE_OK || ret_swept->busy)
+		return fate;
+	ret_swept->purged = (size_t)purged;
+	ret_swept->end = !place_next(page, list, ret_swept);
+	return FATE_OK;
+}
+
+enum fate store_rows_purge(struct store *store, const struct purge_page *page, struct arena *arena,
+                           struct purge_swept *ret_swept, struct error *error)
+{
+	struct candidates list = { .arena = arena, .ids = arena_array(arena, page->rows, sizeof(*list.ids)) };
+
+	*ret_swept = (struct purge_swept){ 0 };
+	if (list.ids == NULL)
+		return list_no_memory(error);
+	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
+	if (fate != FATE_OK)
+		return fate;
+	fate = sweep_page(store, page, &list, ret_swept, error);
+	if (fate != FATE_OK)
+		store_rollback(store);
+	return fate;
+}
