@@ -278,12 +278,27 @@ class Reader:
             self.schema,
         )
 
-    def catch_up(self, timeout=TIMEOUT):
-        """Read on to what is the end now (the last stable offset); returns all records."""
-        ends = {
+    def _ends(self, timeout):
+        return {
             p: self._consumer.get_watermark_offsets(TopicPartition(self.topic, p), timeout)[1]
             for p in self._position
         }
+
+    def drain(self, timeout=TIMEOUT):
+        """Yields each record up to what is the end now and keeps none, for topics that are long."""
+        ends = self._ends(timeout)
+        moved = time.monotonic()
+        while any(self._position[p] < end for p, end in ends.items()):
+            if self.poll(0.05):
+                moved = time.monotonic()
+            yield from self.records
+            self.records.clear()
+            if time.monotonic() - moved > timeout:
+                raise TimedOut(f"{self.topic}: at {self._position}, the end is {ends}")
+
+    def catch_up(self, timeout=TIMEOUT):
+        """Read on to what is the end now (the last stable offset); returns all records."""
+        ends = self._ends(timeout)
         deadline = time.monotonic() + timeout
         while any(self._position[p] < end for p, end in ends.items()):
             self.poll(0.05)
