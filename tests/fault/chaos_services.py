@@ -102,11 +102,11 @@ class Disk:
 class Database(servers.Postgres):
     """A cluster that is killed, stopped, paused, filled up and set back to an older base backup."""
 
-    def __init__(self, disk, backups):
-        super().__init__(disk.directory)
+    def __init__(self, directory, backups, disk=None):
+        super().__init__(Path(directory))
         self.disk = disk
         self.backups_directory = Path(backups)
-        self.backups_directory.mkdir()
+        self.backups_directory.mkdir(mode=0o755)
         self.backups = []  # (when, directory)
         self.owner = None
 
@@ -125,19 +125,23 @@ class Database(servers.Postgres):
         self.wait_until_ready()
         return self
 
-    def first_start(self):
-        """Little WAL is kept, for its disk is small."""
+    def first_start(self, **settings):
+        """The first one, and once more with these settings."""
         super().start()
-        with open(self.data / "postgresql.conf", "a", encoding="utf-8") as conf:
-            conf.write("max_wal_size = 192MB\nmin_wal_size = 80MB\ncheckpoint_timeout = 60s\n")
-        self.execute("SELECT pg_reload_conf()")
         self.owner = self.data.stat().st_uid, self.data.stat().st_gid
-        return self
+        self.configure(**settings)
+        self.stop()
+        return self.start()
+
+    def configure(self, **settings):
+        """Add to postgresql.conf; it counts from the next start."""
+        with open(self.data / "postgresql.conf", "a", encoding="utf-8") as conf:
+            conf.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
 
     def answers(self):
-        """Whether a statement is answered."""
+        """Whether it may be written to."""
         try:
-            self.execute("SELECT 1")
+            self.execute("CREATE TEMPORARY TABLE t ()")
             return True
         except psycopg2.Error:
             return False
@@ -169,14 +173,18 @@ class Database(servers.Postgres):
         while len(self.backups) > keep:
             shutil.rmtree(self.backups.pop(0)[1], ignore_errors=True)
 
-    def restore(self, which):
-        """As it was when a backup was taken; returns how old that is, in seconds."""
+    def restore(self, which, **settings):
+        """As it was when a backup was taken; returns how old that is, in seconds. With settings there is WAL to be
+        read after it: they say where from, and up to where."""
         taken, path = self.backups[which % len(self.backups)]
         with contextlib.suppress(RuntimeError):
             self.kill()
         for entry in self.data.iterdir():
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
         call("cp", "-a", f"{path}/.", self.data)
+        if settings:
+            self.configure(**settings)
+            (self.data / "recovery.signal").touch()
         call("chown", "-R", f"{self.owner[0]}:{self.owner[1]}", self.data)
         self.start()
         return time.monotonic() - taken

@@ -37,8 +37,9 @@ def places():
 class Traffic:
     """Small rounds of every kind of record, sent by a thread of its own until it is paused."""
 
-    def __init__(self, world):
+    def __init__(self, world, spoils=True):
         self.world = world
+        self.spoils = spoils
         self.bad = set()  # places of records that are no suspends
         self.spoiled = set()  # ids of checkpoints that cannot be opened
         self.passed = []  # ids of checkpoints whose end lies in the past
@@ -92,7 +93,7 @@ class Traffic:
         self._send_early()
         if self._round % 3 == 0:
             self._send_odd()
-        if self._round % 5 == 0:
+        if self.spoils and self._round % 5 == 0:
             self._spoil(self.world.suspend())
 
     def _decide_older(self):
