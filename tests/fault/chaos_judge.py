@@ -4,10 +4,11 @@ The resumes are read from the topic by an independent reader (python3-avro, read
 buckets as what was sent, by their key.
 """
 
+import hashlib
 import json
 import multiprocessing
 import pickle
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import chaos_load
@@ -52,10 +53,41 @@ def resumes_of(directory, bucket):
                 return
 
 
+def find_places(world, directory):
+    """{(bucket, index): Ack} of what was acknowledged without saying where.
+
+    A record that was sent again because its answer was lost is there already, and Kafka says no more than that.
+    The topics themselves say where it is.
+    """
+    known, unknown = set(), []
+    for bucket in range(chaos_load.BUCKETS):
+        for index, (_, datum, value, ack) in enumerate(chaos_load.sent_of(directory, bucket)):
+            if ack.offset is None:
+                unknown.append((bucket, index, (ack.topic, datum["checkpoint_id"], digest(value))))
+            else:
+                known.add(ack.place)
+    there = defaultdict(list)
+    for kind in ("suspends", "approvals") if unknown else ():
+        reader = topics.Reader(world.kafka.bootstrap, world.topics[kind])
+        for record in reader.drain():
+            if record.place not in known:
+                place = topics.Ack(record.topic, record.partition, record.offset, record.timestamp)
+                there[record.topic, record.key.decode(), digest(record.value)].append(place)
+        reader.close()
+    return {(bucket, index): there[name].pop(0) for bucket, index, name in unknown}
+
+
+def digest(value):
+    """Enough to know a value by."""
+    return hashlib.blake2b(value, digest_size=16).digest()
+
+
 def evidence_of(bucket):
     """All that is known of the sessions of a bucket."""
     suspends, approvals, bad = [], [], set()
-    for kind, datum, value, ack in chaos_load.sent_of(_shared["directory"], bucket):
+    for index, entry in enumerate(chaos_load.sent_of(_shared["directory"], bucket)):
+        kind, datum, value, ack = entry
+        ack = _shared["places"].get((bucket, index), ack)
         sent = Sent(datum, value, ack)
         (approvals if kind == "approvals" else suspends).append(sent)
         if kind == "bad":
@@ -125,6 +157,7 @@ def check(world, directory):
     )
     _shared.update(
         directory=directory,
+        places=find_places(world, directory),
         letters=world.read("dead_letters"),
         states=dict(rows(world, "SELECT checkpoint_id::text, state::text FROM fermata.checkpoint")),
         decisions={row[0]: row[1:] for row in decisions},
