@@ -30,9 +30,9 @@ class Unavailable(Exception):
     """A server cannot be had on this machine; the message is one line."""
 
 
-def work_directory():
+def work_directory(prefix="fermata-test-"):
     """A fresh directory that the database's user can enter, whatever TMPDIR's mode."""
-    path = Path(tempfile.mkdtemp(prefix="fermata-test-"))
+    path = Path(tempfile.mkdtemp(prefix=prefix))
     path.chmod(0o755)
     return path
 
