@@ -226,7 +226,7 @@ static void measure(struct bench *bench, size_t rounds)
 static avro_value_t value_of(struct view text)
 {
 	avro_schema_t schema;
-	avro_value_t value;
+	avro_value_t value = { NULL, NULL };
 
 	need(avro_schema_from_json_length((const char *)text.data, text.len, &schema) == 0, avro_strerror());
 	avro_value_iface_t *iface = avro_generic_class_from_schema(schema);
