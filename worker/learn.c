@@ -49,9 +49,10 @@ static bool note_folder_text(void *context, const struct catalog_entry *entry)
 	if (list->len == list->cap) {
 		size_t cap = list->cap > 0 ? 2 * list->cap : 64;
 		struct view *texts = realloc(list->texts, cap * sizeof(*texts));
-		list->failed = texts == NULL;
-		if (list->failed)
+		if (texts == NULL) {
+			list->failed = true;
 			return false;
+		}
 		list->texts = texts;
 		list->cap = cap;
 	}

@@ -64,10 +64,10 @@ static enum fate reaper_open(struct reaper *reaper, struct worker *worker, struc
 	struct producer_settings settings = { .client_id = "fermata-reaper", .delivery_timeout_ms = 10000 };
 	settings.properties = config_kafka(worker->config, KAFKA_PRODUCER, &settings.properties_len);
 	enum fate fate = codec_new(&reaper->codec, &codec, error);
-	if (fate == FATE_OK)
-		learn_write_ids(worker, reaper->codec, reaper->approvals.topic);
-	if (fate == FATE_OK)
-		fate = worker_open_store(worker, "reaper", &reaper->store, error);
+	if (fate != FATE_OK)
+		return fate;
+	learn_write_ids(worker, reaper->codec, reaper->approvals.topic);
+	fate = worker_open_store(worker, "reaper", &reaper->store, error);
 	if (fate == FATE_OK)
 		fate = retention_init(&reaper->retention, worker, reaper->store, error);
 	return fate == FATE_OK ? producer_open(&reaper->producer, &settings, error) : fate;
