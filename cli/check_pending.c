@@ -18,8 +18,6 @@
 #define LOT_BYTES   ((size_t)8 << 20) /* of what is in them, in clear; or one row */
 #define ARENA_BYTES ((size_t)1 << 30)
 
-#define SUSPEND_NAME "fermata.v1.SuspendEvent"
-
 struct pending {
 	struct checking *checking;
 	struct store *store;
@@ -111,7 +109,7 @@ static enum fate judge_envelope(struct pending *pending, const struct checkpoint
 	fingerprint_hex(pending->fingerprint, judged->fingerprint);
 	fingerprint_bytes(pending->fingerprint, fingerprint);
 	struct app_state in = { .present = true,
-		                    .schema = VIEW_LITERAL(SUSPEND_NAME),
+		                    .schema = view_of(codec_record_name(RECORD_SUSPEND)),
 		                    .encoding = ENCODING_AVRO,
 		                    .fingerprint = { fingerprint, sizeof(fingerprint) },
 		                    .body = sealed };
@@ -221,7 +219,7 @@ static bool take(void *context, const struct checkpoint *row)
 static enum fate open_all(struct pending *pending, struct error *error)
 {
 	const struct cli *cli = pending->checking->cli;
-	const struct view suspend = VIEW_LITERAL(SUSPEND_NAME);
+	const struct view suspend = view_of(codec_record_name(RECORD_SUSPEND));
 	enum fate fate;
 
 	pending->envelope = schema_is_called(pending->checking->file.schema->root, suspend);

@@ -4,6 +4,7 @@
  */
 #include "cli/checking.h"
 #include "cli/row_json.h"
+#include "schemas/ask.h"
 #include "schemas/registry.h"
 #include "worker/registry_settings.h"
 
@@ -13,7 +14,6 @@
 
 #define ARENA_BYTES  ((size_t)32 << 20)
 #define SUBJECT_MAX  4096
-#define PLACEHOLDER  "{schema}"
 #define VERSION_NAME 64
 
 struct asking {
@@ -34,49 +34,24 @@ static const char *subject_of(const struct asking *asking)
 
 /* ---- the subject ---- */
 
-/* The topic that our own record goes to; NULL: it is none of the four. */
-static const char *topic_of(const struct config *config, const char *name)
-{
-	static const struct {
-		const char *name;
-		enum param topic;
-	} records[] = {
-		{ "fermata.v1.SuspendEvent", PARAM_TOPICS_SUSPENDS },
-		{ "fermata.v1.ApprovalEvent", PARAM_TOPICS_APPROVALS },
-		{ "fermata.v1.ResumeEvent", PARAM_TOPICS_RESUMES },
-		{ "fermata.v1.GateEvent", PARAM_TOPICS_GATES },
-	};
-
-	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)
-		if (strcmp(records[i].name, name) == 0)
-			return config_text(config, records[i].topic);
-	return NULL;
-}
-
-/* registry.state_subject with the name in it. */
-static void put_state_subject(const char *pattern, const char *name, struct buffer *out)
-{
-	const char *hole;
-
-	for (; (hole = strstr(pattern, PLACEHOLDER)) != NULL; pattern = hole + strlen(PLACEHOLDER)) {
-		buffer_append(out, pattern, (size_t)(hole - pattern));
-		buffer_append_text(out, name);
-	}
-	buffer_append_text(out, pattern);
-}
-
 static enum fate choose_subject(struct asking *asking, struct error *error)
 {
 	const struct cli *cli = asking->checking->cli;
 	const char *given = cli_value(cli, "subject"), *name = schema_file_name(&asking->checking->file);
-	const char *topic = topic_of(cli->config, name);
+	char ours[REGISTRY_SUBJECT_MAX];
+	enum record_type type;
+	enum fate fate = FATE_OK;
 
+	if (given == NULL && codec_record_type(name, &type)) {
+		fate = registry_subject_of(cli->config, type, registry_topic_of(cli->config, type), ours, error);
+		given = ours;
+	}
+	if (fate != FATE_OK)
+		return fate;
 	if (given != NULL)
 		buffer_append_text(&asking->subject, given);
-	else if (topic != NULL)
-		subject_name(registry_strategy_of(cli->config), topic, name, &asking->subject);
 	else
-		put_state_subject(config_text(cli->config, PARAM_REGISTRY_STATE_SUBJECT), name, &asking->subject);
+		ask_state_subject(config_text(cli->config, PARAM_REGISTRY_STATE_SUBJECT), name, &asking->subject);
 	buffer_append_byte(&asking->subject, '\0');
 	return buffer_failed(&asking->subject)
 	           ? error_set(error, FATE_FATAL, ERR_USAGE, "the subject in the registry has more than %d bytes",

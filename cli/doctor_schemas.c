@@ -5,6 +5,7 @@
 #include "worker/registry_settings.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define ANSWER_MAX ((size_t)64 << 20)
 
@@ -25,90 +26,67 @@ static void check_folder(struct doctor *doctor, const char *folder)
 	catalog_free(catalog);
 }
 
-/* One of our records on one topic. */
-struct ours {
-	enum record_type type;
-	const char *name;
-	const char *topic;
-};
-
-static bool subject_of(const struct doctor *doctor, const struct ours *ours, char *subject, size_t size)
-{
-	struct buffer name;
-
-	buffer_init(&name, size - 1);
-	subject_name(registry_strategy_of(doctor->cli->config), ours->topic, ours->name, &name);
-	bool whole = !buffer_failed(&name);
-	if (whole)
-		snprintf(subject, size, "%.*s", (int)name.len, (const char *)name.data);
-	buffer_done(&name);
-	return whole;
-}
-
 /* It is not there yet: would the worker get it in? */
-static enum fate check_absent(struct doctor *doctor, struct registry *registry, const struct ours *ours,
+static enum fate check_absent(struct doctor *doctor, struct registry *registry, enum record_type type,
                               const char *subject, struct error *error)
 {
 	struct arena *arena = arena_new(ANSWER_MAX);
+	const char *name = codec_record_name(type);
 	char mend[400];
 	struct view why;
 	bool compatible = true;
 
 	if (!config_flag(doctor->cli->config, PARAM_REGISTRY_AUTO_REGISTER)) {
 		snprintf(mend, sizeof(mend), "register schemas/%s.avsc under it, or set registry.auto_register = on",
-		         ours->name + sizeof("fermata.v1.") - 1);
-		doctor_say(doctor, FINDING_WRONG, "registry", mend, "subject %s has not our %s", subject, ours->name);
+		         strrchr(name, '.') + 1);
+		doctor_say(doctor, FINDING_WRONG, "registry", mend, "subject %s has not our %s", subject, name);
 		arena_free(arena);
 		return FATE_OK;
 	}
 	enum fate fate = arena == NULL ? error_set(error, FATE_RETRY, ERR_MEMORY, "no memory")
-	                               : registry_compatible(registry, subject, codec_schema_text(ours->type),
-	                                                     arena, &compatible, &why, error);
+	                               : registry_compatible(registry, subject, codec_schema_text(type), arena,
+	                                                     &compatible, &why, error);
 	if (fate == FATE_REJECT && error->code == ERR_UNKNOWN_SCHEMA) /* the first version of all */
 		fate = FATE_OK;
 	if (fate == FATE_OK && compatible)
-		doctor_say(doctor, FINDING_OK, "registry", NULL, "a worker will register %s under subject %s",
-		           ours->name, subject);
+		doctor_say(doctor, FINDING_OK, "registry", NULL, "a worker will register %s under subject %s", name,
+		           subject);
 	else if (fate == FATE_OK)
 		doctor_say(
 			doctor, FINDING_WRONG, "registry",
 			"look at the subject's versions and rule, or choose another registry.subject_name_strategy",
-			"subject %s refuses our %s", subject, ours->name);
+			"subject %s refuses our %s", subject, name);
 	arena_free(arena);
 	return fate;
 }
 
-static enum fate check_ours(struct doctor *doctor, struct registry *registry, const struct ours *ours,
-                            struct error *error)
+static enum fate check_ours(struct doctor *doctor, struct registry *registry, enum record_type type,
+                            const char *topic, struct error *error)
 {
-	char subject[1024];
+	char subject[REGISTRY_SUBJECT_MAX];
 	int32_t id;
+	enum fate fate = registry_subject_of(doctor->cli->config, type, topic, subject, error);
 
-	if (!subject_of(doctor, ours, subject, sizeof(subject)))
-		return error_set(error, FATE_FATAL, ERR_USAGE, "the name of a subject is too long");
-	enum fate fate = registry_lookup(registry, subject, codec_schema_text(ours->type), &id, error);
 	if (fate == FATE_OK)
-		doctor_say(doctor, FINDING_OK, "registry", NULL, "subject %s has our %s, id %d", subject, ours->name,
-		           (int)id);
-	return fate == FATE_REJECT ? check_absent(doctor, registry, ours, subject, error) : fate;
+		fate = registry_lookup(registry, subject, codec_schema_text(type), &id, error);
+	if (fate == FATE_OK)
+		doctor_say(doctor, FINDING_OK, "registry", NULL, "subject %s has our %s, id %d", subject,
+		           codec_record_name(type), (int)id);
+	return fate == FATE_REJECT ? check_absent(doctor, registry, type, subject, error) : fate;
 }
 
 static enum fate check_all(struct doctor *doctor, struct registry *registry, struct error *error)
 {
+	static const enum record_type others[] = { RECORD_GATE, RECORD_APPROVAL };
 	const struct config *config = doctor->cli->config;
 	size_t len;
 	const char *const *topics = config_resumes_topics(config, &len);
-	struct ours gates = { RECORD_GATE, "fermata.v1.GateEvent", config_text(config, PARAM_TOPICS_GATES) };
-	struct ours approvals = { RECORD_APPROVAL, "fermata.v1.ApprovalEvent",
-		                      config_text(config, PARAM_TOPICS_APPROVALS) };
+	enum fate fate = FATE_OK;
 
-	enum fate fate = check_ours(doctor, registry, &gates, error);
-	if (fate == FATE_OK)
-		fate = check_ours(doctor, registry, &approvals, error);
-	for (size_t i = 0; fate == FATE_OK && i < len; i++) {
-		struct ours resumes = { RECORD_RESUME, "fermata.v1.ResumeEvent", topics[i] };
-		fate = check_ours(doctor, registry, &resumes, error);
-	}
+	for (size_t i = 0; fate == FATE_OK && i < sizeof(others) / sizeof(others[0]); i++)
+		fate = check_ours(doctor, registry, others[i], registry_topic_of(config, others[i]), error);
+	for (size_t i = 0; fate == FATE_OK && i < len; i++)
+		fate = check_ours(doctor, registry, RECORD_RESUME, topics[i], error);
 	return fate;
 }
 

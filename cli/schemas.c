@@ -4,8 +4,6 @@
 #include "worker/registry_settings.h"
 #include "worker/shelf.h"
 
-#define SUBJECT_MAX 4096
-
 static enum fate on_shelf(void *context, struct catalog *catalog, const struct schema_want *want,
                           bool *ret_found, struct error *error)
 {
@@ -70,32 +68,21 @@ void schemas_header(struct schemas *schemas, const struct record *record)
 enum fate schemas_write(struct schemas *schemas, enum record_type type, const char *topic,
                         struct error *error)
 {
-	static const char *const names[] = { [RECORD_SUSPEND] = "fermata.v1.SuspendEvent",
-		                                 [RECORD_APPROVAL] = "fermata.v1.ApprovalEvent",
-		                                 [RECORD_RESUME] = "fermata.v1.ResumeEvent",
-		                                 [RECORD_GATE] = "fermata.v1.GateEvent" };
 	struct registry *registry = supply_registry(schemas->supply);
-	struct view text = codec_schema_text(type);
-	struct buffer subject;
+	bool look_only = !config_flag(schemas->config, PARAM_REGISTRY_AUTO_REGISTER), found = false;
+	char subject[REGISTRY_SUBJECT_MAX];
 	int32_t id = 0;
-	bool found = false;
 
 	if (registry == NULL)
 		return FATE_OK;
-	buffer_init(&subject, SUBJECT_MAX);
-	subject_name(registry_strategy_of(schemas->config), topic, names[type], &subject);
-	buffer_append_byte(&subject, '\0');
-	const char *name = (const char *)subject.data;
-	enum fate fate = buffer_failed(&subject)
-	                     ? error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for a subject")
-	                 : schemas->store != NULL
-	                     ? shelf_own(schemas->store, registry_name(registry), name, text, &id, &found, error)
-	                     : FATE_OK;
-	if (fate == FATE_OK && found)
-		codec_write_id(schemas->codec, type, id);
-	else if (fate == FATE_OK)
-		fate = supply_write_id(schemas->supply, schemas->codec, type, name,
-		                       !config_flag(schemas->config, PARAM_REGISTRY_AUTO_REGISTER), error);
-	buffer_done(&subject);
-	return fate;
+	enum fate fate = registry_subject_of(schemas->config, type, topic, subject, error);
+	if (fate == FATE_OK && schemas->store != NULL)
+		fate = shelf_own(schemas->store, registry_name(registry), subject, codec_schema_text(type), &id,
+		                 &found, error);
+	if (fate != FATE_OK)
+		return fate;
+	if (!found)
+		return supply_write_id(schemas->supply, schemas->codec, type, subject, look_only, error);
+	codec_write_id(schemas->codec, type, id);
+	return FATE_OK;
 }

@@ -87,7 +87,7 @@ static char *subject_of(const struct agent *agent, const struct agent_settings *
 	if (settings->subject)
 		return strdup(settings->subject);
 	buffer_init(&name, SUBJECT_MAX);
-	subject_name(SUBJECT_TOPIC, agent->topic, "fermata.v1.SuspendEvent", &name);
+	subject_name(SUBJECT_TOPIC, agent->topic, codec_record_name(RECORD_SUSPEND), &name);
 	buffer_append_byte(&name, '\0');
 	subject = buffer_failed(&name) ? NULL : strdup((const char *)name.data);
 	buffer_done(&name);

@@ -108,19 +108,25 @@ static enum fate ask_versions(struct ask *ask, const char *subject)
 
 /* --- subjects --- */
 
+void ask_state_subject(const char *pattern, const char *name, struct buffer *out)
+{
+	static const char place[] = "{schema}";
+
+	for (const char *at = strstr(pattern, place); at != NULL; at = strstr(pattern, place)) {
+		buffer_append(out, pattern, (size_t)(at - pattern));
+		buffer_append_text(out, name);
+		pattern = at + strlen(place);
+	}
+	buffer_append_text(out, pattern);
+}
+
 /* In the arena; NULL: no room. */
 static const char *state_subject_of(const struct ask *ask, const char *pattern)
 {
-	static const char place[] = "{schema}";
 	struct buffer subject;
 
 	buffer_init(&subject, SUBJECT_MAX);
-	for (const char *at = strstr(pattern, place); at != NULL; at = strstr(pattern, place)) {
-		buffer_append(&subject, pattern, (size_t)(at - pattern));
-		buffer_append_text(&subject, ask->want->name);
-		pattern = at + strlen(place);
-	}
-	buffer_append_text(&subject, pattern);
+	ask_state_subject(pattern, ask->want->name, &subject);
 	const char *text = buffer_failed(&subject) ? NULL : arena_text(ask->arena, buffer_view(&subject));
 	buffer_done(&subject);
 	return text;
@@ -162,4 +168,16 @@ enum fate registry_ask(struct registry *registry, struct catalog *catalog, const
 	*ret_found = fate == FATE_OK ? ask.found : NULL;
 	*ret_found_len = fate == FATE_OK ? ask.found_len : 0;
 	return fate;
+}
+
+enum fate ask_own_id(struct registry *registry, const char *subject, struct view text, bool look_only,
+                     int32_t *ret_id, struct error *error)
+{
+	enum fate fate = look_only ? registry_lookup(registry, subject, text, ret_id, error)
+	                           : registry_register(registry, subject, text, ret_id, error);
+	if (fate != FATE_REJECT)
+		return fate;
+	(void)error_wrap(error, "our own schema under subject %.100s", subject);
+	error->code = ERR_USAGE;
+	return error->fate = FATE_FATAL;
 }

@@ -34,4 +34,14 @@ FM_MUSTCHECK enum fate registry_ask(struct registry *registry, struct catalog *c
                                     const char *record_subject, struct arena *arena, struct view *ret_text,
                                     struct ask_found **ret_found, size_t *ret_found_len, struct error *error);
 
+/* The name of a state's subject: pattern with every "{schema}" replaced by name. Appended to out. */
+void ask_state_subject(const char *pattern, const char *name, struct buffer *out);
+
+/*
+ * The id that a text of our own has under the subject: it is registered there (or found), or with look_only only
+ * looked up. RETRY: the registry cannot be reached. FATAL ERR_USAGE: it refuses, or it has no such schema.
+ */
+FM_MUSTCHECK enum fate ask_own_id(struct registry *registry, const char *subject, struct view text,
+                                  bool look_only, int32_t *ret_id, struct error *error);
+
 #endif

@@ -93,6 +93,28 @@ struct view codec_schema_text(enum record_type type)
 	return schema_texts[type].text;
 }
 
+static const char *const record_names[] = {
+	[RECORD_SUSPEND] = "fermata.v1.SuspendEvent",
+	[RECORD_APPROVAL] = "fermata.v1.ApprovalEvent",
+	[RECORD_RESUME] = "fermata.v1.ResumeEvent",
+	[RECORD_GATE] = "fermata.v1.GateEvent",
+};
+
+const char *codec_record_name(enum record_type type)
+{
+	return record_names[type];
+}
+
+bool codec_record_type(const char *name, enum record_type *ret_type)
+{
+	for (int type = RECORD_SUSPEND; type <= RECORD_GATE; type++) {
+		*ret_type = (enum record_type)type;
+		if (strcmp(record_names[type], name) == 0)
+			return true;
+	}
+	return false;
+}
+
 enum fate walk_fate(const struct walk *walk, struct error *error)
 {
 	if (!walk->failed)

@@ -55,6 +55,9 @@ uint64_t codec_fingerprint(enum record_type type);
 void codec_schema_sha256(enum record_type type, uint8_t ret_sha256[32]);
 /* The schema's JSON text as it stands in schemas/NAME.avsc. */
 struct view codec_schema_text(enum record_type type);
+/* "fermata.v1.SuspendEvent" and so on, which needs no codec; and back: false when it is none of the four. */
+const char *codec_record_name(enum record_type type);
+bool codec_record_type(const char *name, enum record_type *ret_type);
 
 /* The structs' views live in the arena. ret_body borrows from value: the bytes after the framing. A value
  * with data == NULL (Kafka's null) is REJECT ERR_FRAMING. RETRY ERR_UNKNOWN_SCHEMA: see codec_want. */

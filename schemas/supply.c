@@ -121,13 +121,7 @@ enum fate supply_write_id(struct supply *supply, struct codec *codec, enum recor
 
 	if (!supply->registry)
 		return FATE_OK;
-	enum fate fate = look_only ? registry_lookup(supply->registry, subject, text, &want.id, error)
-	                           : registry_register(supply->registry, subject, text, &want.id, error);
-	if (fate == FATE_REJECT) {
-		(void)error_wrap(error, "our own schema under subject %.100s", subject);
-		error->code = ERR_USAGE;
-		return error->fate = FATE_FATAL;
-	}
+	enum fate fate = ask_own_id(supply->registry, subject, text, look_only, &want.id, error);
 	if (fate == FATE_OK)
 		fate = catalog_learn(supply->catalog, &want, text, error);
 	if (fate == FATE_OK)

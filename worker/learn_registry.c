@@ -71,48 +71,35 @@ void learn_close(struct worker *worker)
 
 /* ---- the ids of what we write ---- */
 
-static enum fate ask_own(struct worker *worker, const char *subject, struct view text, int32_t *ret_id,
-                         struct error *error)
+static enum fate find_id(struct worker *worker, struct store *store, const char *subject, struct view text,
+                         int32_t *ret_id, struct error *error)
 {
-	struct registry *registry = worker->learner->registry;
-	bool may_register = config_flag(worker->config, PARAM_REGISTRY_AUTO_REGISTER);
-	enum fate fate = may_register ? registry_register(registry, subject, text, ret_id, error)
-	                              : registry_lookup(registry, subject, text, ret_id, error);
-	if (fate != FATE_REJECT)
+	bool look_only = !config_flag(worker->config, PARAM_REGISTRY_AUTO_REGISTER), found = false;
+	enum fate fate = shelf_own(store, learn_registry(worker), subject, text, ret_id, &found, error);
+	if (fate != FATE_OK || found)
 		return fate;
-	error->fate = FATE_FATAL;
-	error->code = ERR_USAGE;
-	return error_wrap(error, "our own schema under subject %s", subject);
+	fate = ask_own_id(worker->learner->registry, subject, text, look_only, ret_id, error);
+	if (fate == FATE_OK)
+		fate = shelf_keep_own(store, learn_registry(worker), subject, text, *ret_id, error);
+	if (fate == FATE_OK)
+		log_info("worker", "registry: our schema has id %" PRId32 " under subject %s", *ret_id, subject);
+	return fate;
 }
 
-static enum fate own_id(struct worker *worker, struct store *store, enum record_type type,
-                        const char *full_name, const char *topic, struct error *error)
+static enum fate own_id(struct worker *worker, struct store *store, enum record_type type, const char *topic,
+                        struct error *error)
 {
 	struct learner *learner = worker->learner;
 	struct view text = codec_schema_text(type);
-	struct buffer subject;
-	bool found = false;
-	int32_t id = 0;
-	buffer_init(&subject, 4096);
-	subject_name(registry_strategy_of(worker->config), topic, full_name, &subject);
-	buffer_append_byte(&subject, '\0');
-	const char *name = (const char *)subject.data;
-	enum fate fate = buffer_failed(&subject)
-	                     ? error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for a subject")
-	                     : shelf_own(store, learn_registry(worker), name, text, &id, &found, error);
-	if (fate == FATE_OK && !found) {
-		fate = ask_own(worker, name, text, &id, error);
-		if (fate == FATE_OK)
-			fate = shelf_keep_own(store, learn_registry(worker), name, text, id, error);
-		if (fate == FATE_OK)
-			log_info("worker", "registry: %s has id %" PRId32 " under subject %s", full_name, id, name);
-	}
-	struct schema_want want = { .kind = WANT_ID, .id = id };
+	struct schema_want want = { .kind = WANT_ID };
+	char subject[REGISTRY_SUBJECT_MAX];
+	enum fate fate = registry_subject_of(worker->config, type, topic, subject, error);
+	if (fate == FATE_OK)
+		fate = find_id(worker, store, subject, text, &want.id, error);
 	if (fate == FATE_OK)
 		fate = catalog_learn(worker->catalog, &want, text, error);
 	if (fate == FATE_OK)
-		learner->ids[learner->ids_len++] = (struct written_id){ topic, type, id };
-	buffer_done(&subject);
+		learner->ids[learner->ids_len++] = (struct written_id){ topic, type, want.id };
 	return fate;
 }
 
@@ -130,13 +117,11 @@ enum fate learn_own_ids(struct worker *worker, struct store *store, struct error
 	if (learner->ids == NULL)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory");
 	arena_reset(learner->arena);
-	enum fate fate = own_id(worker, store, RECORD_GATE, "fermata.v1.GateEvent",
-	                        config_text(config, PARAM_TOPICS_GATES), error);
+	enum fate fate = own_id(worker, store, RECORD_GATE, registry_topic_of(config, RECORD_GATE), error);
 	if (fate == FATE_OK)
-		fate = own_id(worker, store, RECORD_APPROVAL, "fermata.v1.ApprovalEvent",
-		              config_text(config, PARAM_TOPICS_APPROVALS), error);
+		fate = own_id(worker, store, RECORD_APPROVAL, registry_topic_of(config, RECORD_APPROVAL), error);
 	for (size_t i = 0; i < resumes && fate == FATE_OK; i++)
-		fate = own_id(worker, store, RECORD_RESUME, "fermata.v1.ResumeEvent", topics[i], error);
+		fate = own_id(worker, store, RECORD_RESUME, topics[i], error);
 	return fate;
 }
 

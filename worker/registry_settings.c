@@ -18,34 +18,44 @@ void registry_settings_of(const struct config *config, struct registry_settings 
 	};
 }
 
-enum subject_strategy registry_strategy_of(const struct config *config)
+const char *registry_topic_of(const struct config *config, enum record_type type)
+{
+	static const enum param topics[] = { [RECORD_SUSPEND] = PARAM_TOPICS_SUSPENDS,
+		                                 [RECORD_APPROVAL] = PARAM_TOPICS_APPROVALS,
+		                                 [RECORD_RESUME] = PARAM_TOPICS_RESUMES,
+		                                 [RECORD_GATE] = PARAM_TOPICS_GATES };
+
+	return config_text(config, topics[type]);
+}
+
+enum fate registry_subject_of(const struct config *config, enum record_type type, const char *topic,
+                              char subject[REGISTRY_SUBJECT_MAX], struct error *error)
 {
 	static const enum subject_strategy strategies[] = { SUBJECT_TOPIC, SUBJECT_RECORD, SUBJECT_TOPIC_RECORD };
+	enum subject_strategy strategy = strategies[config_choice(config, PARAM_REGISTRY_SUBJECT_NAME_STRATEGY)];
+	struct buffer name;
 
-	return strategies[config_choice(config, PARAM_REGISTRY_SUBJECT_NAME_STRATEGY)];
+	buffer_init(&name, REGISTRY_SUBJECT_MAX - 1);
+	subject_name(strategy, topic, codec_record_name(type), &name);
+	bool whole = !buffer_failed(&name);
+	if (whole) {
+		memcpy(subject, name.data, name.len);
+		subject[name.len] = '\0';
+	}
+	buffer_done(&name);
+	return whole ? FATE_OK : error_set(error, FATE_FATAL, ERR_USAGE, "the name of a subject is too long");
 }
 
 const char *registry_record_subject(const struct config *config, const struct schema_want *want,
                                     struct arena *arena)
 {
-	static const struct {
-		const char *name;
-		enum param topic;
-	} records[] = {
-		{ "fermata.v1.SuspendEvent", PARAM_TOPICS_SUSPENDS },
-		{ "fermata.v1.ApprovalEvent", PARAM_TOPICS_APPROVALS },
-		{ "fermata.v1.ResumeEvent", PARAM_TOPICS_RESUMES },
-	};
-	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
-		if (strcmp(records[i].name, want->kind == WANT_SHA256 ? records[0].name : want->name) != 0)
-			continue;
-		struct buffer subject;
-		buffer_init(&subject, 4096);
-		subject_name(registry_strategy_of(config), config_text(config, records[i].topic), records[i].name,
-		             &subject);
-		char *text = buffer_failed(&subject) ? NULL : arena_text(arena, buffer_view(&subject));
-		buffer_done(&subject);
-		return text;
-	}
-	return NULL;
+	enum record_type type = RECORD_SUSPEND;
+	char subject[REGISTRY_SUBJECT_MAX];
+	struct error error;
+
+	if (want->kind != WANT_SHA256 && !codec_record_type(want->name, &type))
+		return NULL;
+	if (registry_subject_of(config, type, registry_topic_of(config, type), subject, &error) != FATE_OK)
+		return NULL;
+	return arena_text(arena, view_of(subject));
 }

@@ -4,6 +4,14 @@
 
 #include "worker/registry_settings.h"
 
+static void named(struct fixture *fixture, enum record_type type, const char *topic, const char *wanted)
+{
+	char subject[REGISTRY_SUBJECT_MAX];
+
+	assert_int_equal(registry_subject_of(fixture->config, type, topic, subject, &fixture->error), FATE_OK);
+	assert_string_equal(subject, wanted);
+}
+
 static void none_is_none(void **state)
 {
 	struct fixture *fixture = *state;
@@ -15,7 +23,7 @@ static void none_is_none(void **state)
 	assert_null(settings.url);
 	assert_null(settings.token);
 	assert_int_equal(settings.timeout_ms, 5000);
-	assert_int_equal(registry_strategy_of(fixture->config), SUBJECT_TOPIC);
+	named(fixture, RECORD_GATE, registry_topic_of(fixture->config, RECORD_GATE), "fermata.gates-value");
 }
 
 static void everything_arrives(void **state)
@@ -45,7 +53,7 @@ static void everything_arrives(void **state)
 	assert_string_equal(settings.cert_file, "cert.pem");
 	assert_string_equal(settings.key_file, "key.pem");
 	assert_int_equal(settings.timeout_ms, 250);
-	assert_int_equal(registry_strategy_of(fixture->config), SUBJECT_TOPIC_RECORD);
+	named(fixture, RECORD_RESUME, "other", "other-fermata.v1.ResumeEvent");
 }
 
 int main(void)
