@@ -3,6 +3,7 @@
 #include "cli/redrive.h"
 #include "cli/row_json.h"
 #include "cli/screen.h"
+#include "cli/signals.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -38,24 +39,6 @@ struct redriving {
 	struct buffer out;
 	struct error error;
 };
-
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int number)
-{
-	(void)number;
-	stopped = 1;
-}
-
-static void catch_signals(void)
-{
-	struct sigaction action = { .sa_handler = on_signal };
-
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	signal(SIGPIPE, SIG_IGN); /* who does not read what was sent must not keep it from being recorded */
-}
 
 /* ---- what is said about each ---- */
 
@@ -238,7 +221,7 @@ static bool each_letter(void *context, const struct letter *letter)
 {
 	struct redriving *redriving = context;
 
-	return !stopped && take(redriving, letter) == FATE_OK && !stopped;
+	return !signals_came() && take(redriving, letter) == FATE_OK && !signals_came();
 }
 
 /* ---- which ---- */
@@ -346,7 +329,7 @@ static int answer(const struct redriving *redriving)
 {
 	if (!redriving->cli->json && redriving->matched > 0)
 		say_summary(redriving);
-	if (stopped)
+	if (signals_came())
 		return cli_no("stopped after %zu letters; run it again for the rest", redriving->sent);
 	if (redriving->matched == 0)
 		return cli_no("no dead letter is among those that were asked for");
@@ -367,9 +350,10 @@ static enum fate redrive(struct redriving *redriving, struct error *error)
 		fate = redrive_open(&redriving->sender, redriving->cli, error);
 	if (fate != FATE_OK)
 		return fate;
-	catch_signals();
+	signals_catch();
+	signal(SIGPIPE, SIG_IGN); /* who does not read what was sent must not keep it from being recorded */
 	fate = walk(redriving, error);
-	if (redriving->error.fate == FATE_OK && !stopped) /* also before a place where there is none */
+	if (redriving->error.fate == FATE_OK && !signals_came()) /* also before a place where there is none */
 		(void)!flush(redriving);
 	if (redriving->error.fate == FATE_OK)
 		return fate;

@@ -1,9 +1,8 @@
 #include "cli/topic_tail.h"
-
 #include "cli/connect.h"
+#include "cli/signals.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,25 +27,6 @@ struct reading {
 	bool complained;
 	int64_t heard_ms; /* mono: when Kafka last said anything good */
 };
-
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int number)
-{
-	(void)number;
-	stopped = 1;
-}
-
-/* Without SA_RESTART; the reader's poll returns within POLL_MS anyway. */
-static void catch_signals(void)
-{
-	struct sigaction action = { .sa_handler = on_signal };
-
-	stopped = 0;
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
 
 /* ---- where to begin and to end ---- */
 
@@ -175,7 +155,7 @@ static enum fate read_on(struct reading *reading, struct error *error)
 	enum fate fate = reader_start(reading->reader, reading->parts, reading->len, error);
 
 	reading->heard_ms = clock_mono_ms();
-	while (fate == FATE_OK && !enough && !stopped && !ferror(stdout)) {
+	while (fate == FATE_OK && !enough && !signals_came() && !ferror(stdout)) {
 		if (!reading->tail->follow && reading->left == 0)
 			break;
 		fate = one_event(reading, &enough, error);
@@ -191,7 +171,7 @@ enum fate topic_tail_read(const struct topic_tail *tail, struct error *error)
 	enum fate fate = connect_reader(tail->cli, false, &reading.reader, error);
 
 	if (tail->follow)
-		catch_signals();
+		signals_catch();
 	for (size_t i = 0; i < tail->topics_len && fate == FATE_OK; i++)
 		fate = add_topic(&reading, tail->topics[i], error);
 	fate = fate == FATE_OK ? read_on(&reading, error) : kafka_away(tail->cli, error);
