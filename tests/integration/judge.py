@@ -10,6 +10,7 @@ L3 everything decided is resumed, with the content sent             L6 every dec
 L5 (part of L3: decisions sent before their suspend count)            the first decisive one stands
 """
 
+import time
 import uuid
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ import world as worlds
 VERDICTS = {"APPROVE": "APPROVED", "REJECT": "REJECTED", "CANCEL": "CANCELLED"}
 ON_EXPIRY = {"REJECT": "EXPIRED", "APPROVE": "APPROVED", "HOLD": None}
 SHOWN = 20
+STAYS_SECONDS = 5.0
 
 
 class Finding(NamedTuple):
@@ -393,11 +395,22 @@ def findings(evidence, dropped=()):
 
 
 def check(world, dropped=(), **more):
-    """Judge a world that has settled; fails with what was found. Returns the evidence."""
-    evidence = collect(world, **more)
-    found = findings(evidence, dropped)
+    """Judge a world that has settled; fails with what was found. Returns the evidence.
+
+    The tables are read before the topics, so what went on meanwhile can look like a fault. A fault stays: it is looked
+    at again for a while, and each finding says what the database knows by then.
+    """
+    until = time.monotonic() + STAYS_SECONDS
+    while True:
+        evidence = collect(world, **more)
+        found = findings(evidence, dropped)
+        if not found or time.monotonic() > until:
+            break
+        time.sleep(0.5)
     if found:
         count = Counter(each.law for each in found)
-        shown = "\n".join(f"{each.law} {each.subject}: {each.text}" for each in found[:SHOWN])
+        shown = "\n".join(
+            f"{each.law} {each.subject}: {each.text}; {world.describe(each.subject)}" for each in found[:SHOWN]
+        )
         raise AssertionError(f"{len(found)} findings {dict(count)}:\n{shown}")
     return evidence
