@@ -62,7 +62,7 @@ static struct view chatter(struct arena *arena, size_t len, unsigned number)
 	return (struct view){ (const uint8_t *)text, len };
 }
 
-/* Turns of a chat of 150 to 600 bytes, as bench/figures.py has them. */
+/* Turns of a chat of 150 to 600 bytes, as bench/rebuild.py has them. */
 static void fill_history(struct suspend_event *event, struct history_entry *entries, struct arena *arena,
                          size_t size)
 {

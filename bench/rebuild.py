@@ -20,9 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
 sys.path.insert(0, str(ROOT / "tests" / "fault"))
-sys.path.insert(0, str(ROOT / "bench"))
 
-import figures  # noqa: E402
+import load  # noqa: E402
 import rebuilding  # noqa: E402
 import records  # noqa: E402
 import servers  # noqa: E402
@@ -34,6 +33,23 @@ BATCH = 5000
 SESSION = "bench-00000000"
 HOUR = 3600
 OUT_OF_TEN = ["APPROVE"] * 6 + ["REJECT"] + [None] * 3  # what is decided on ten checkpoints
+
+
+def say(**figures):
+    """One line."""
+    print(json.dumps(figures), flush=True)
+
+
+def make_suspend(rng, number, size):
+    """A session whose history compresses as chat does."""
+    entries = [records.entry("SYSTEM", load.text(rng, 80))]
+    left = size - 700  # the rest of the record
+    while left > 0:
+        role = rng.choice(["USER", "AGENT"])
+        length = min(left, rng.randint(150, 600))
+        entries.append(records.entry(role, f"{rng.getrandbits(64):x} {load.text(rng, length)}"))
+        left -= length + 24
+    return records.make_suspend(session_id=f"bench-{number}", history=entries)
 
 
 def digest(world):
@@ -59,7 +75,7 @@ def templates(size):
     rng = random.Random(size)
     found = []
     for number in range(MODELS):
-        datum = figures.make_suspend(rng, number, size)
+        datum = make_suspend(rng, number, size)
         datum.update(session_id=SESSION, salt=bytes(16))
         found.append((datum["checkpoint_id"].encode(), records.encode_suspend(datum)))
     return found
@@ -96,7 +112,7 @@ def by_worker(world, what):
     began = time.monotonic()
     world.run("worker", "--drain", "-X", "log.level=warn", timeout=HOUR)
     seconds = time.monotonic() - began
-    figures.say(what=what, seconds=round(seconds, 1), load=os.getloadavg()[0])
+    say(what=what, seconds=round(seconds, 1), load=os.getloadavg()[0])
     return seconds
 
 
@@ -106,7 +122,7 @@ def by_rebuild(world, count):
     began = time.monotonic()
     done = world.run("rebuild", "--json", timeout=HOUR)
     seconds = time.monotonic() - began
-    figures.say(
+    say(
         what="fermata rebuild",
         checkpoints=count,
         seconds=round(seconds, 1),
@@ -122,20 +138,20 @@ def measure(world, options):
     """Everything, one after the other."""
     began = time.monotonic()
     send(world, options.checkpoints, options.size)
-    figures.say(what="records sent", seconds=round(time.monotonic() - began, 1))
+    say(what="records sent", seconds=round(time.monotonic() - began, 1))
     by_worker(world, "a worker takes all in, and publishes")
     before, published = digest(world), len(world.read("resumes")) if options.checkpoints < 20000 else None
     by_rebuild(world, options.checkpoints)
     after = digest(world)
     same = before == after
-    figures.say(what="digests before and after", same=same, before=before, after=after)
+    say(what="digests before and after", same=same, before=before, after=after)
     if published is not None:
         same = same and published == len(world.read("resumes"))
     if options.worker:
         rebuilding.empty_database(world)
         by_worker(world, "a worker on the empty database")
         after = digest(world)
-        figures.say(what="digests before and after the worker's", same=before == after)
+        say(what="digests before and after the worker's", same=before == after)
         same = same and before == after
     return 0 if same else 1
 

@@ -33,6 +33,7 @@ int cmd_quarantine_retry(struct cli *cli);
 int cmd_quarantine_drop(struct cli *cli);
 int cmd_config_check(struct cli *cli);
 int cmd_doctor(struct cli *cli);
+int cmd_bench(struct cli *cli);
 int cmd_demo(struct cli *cli);
 int cmd_dev(struct cli *cli);
 

@@ -158,6 +158,19 @@ static const struct option_spec demo_options[] = {
 	END,
 };
 
+static const struct option_spec bench_options[] = {
+	{ "quick", NULL, "a minute, with less of everything" },
+	{ "size", "BYTES", "of a suspend event (default: 2KiB, 32KiB); may be repeated" },
+	{ "phase", "NAME", "only this one (default: all); may be repeated" },
+	{ "sessions", "N", "of each phase that counts, at 2 KiB (default 40000)" },
+	{ "asleep", "N", "how many sleep when memory and disk are looked at (100000)" },
+	{ "seconds", "N", "how long decisions come one at a time (default 20)" },
+	{ "dev", NULL, "on the servers of `fermata dev`, started for it" },
+	{ "kafka-libs", "DIR", "with --dev: the jars of Apache Kafka to run" },
+	JSON_OPTION,
+	END,
+};
+
 static const struct option_spec rebuild_options[] = {
 	{ "dry-run", NULL, "say what would come back, write nothing" },
 	{ "resumes", "TOPIC", "resumes went there under earlier routes; may be repeated" },
@@ -408,6 +421,18 @@ const struct command commands[] = {
 	  "fermata doctor\n"
 	  "fermata doctor --json | jq 'select(.result != \"ok\")'\n",
 	  json_only, 0, 0, COMMAND_VAULT, cmd_doctor },
+	{ "bench", "", "measure what this machine and its servers carry",
+	  "Real suspend events through real topics, your PostgreSQL and a worker of its\n"
+	  "own; beside each figure what the same servers do without one, in the same run.\n"
+	  "Phases: suspend, asleep, restart, decide, outbox, together, latency.\n"
+	  "Your topics and tables are not touched: it makes topics fermata-bench-* and\n"
+	  "databases fermata_bench_* (the user of postgres.dsn must have the right to),\n"
+	  "and removes them at the end, after Ctrl-C too. Settings that steer the work\n"
+	  "(worker.*, topics.partitions, kafka.*) count. It loads the servers fully.\n",
+	  "fermata bench --quick\n"
+	  "fermata bench --dev --size 2KiB --phase suspend --phase decide\n"
+	  "fermata bench --json | jq 'select(.met == false)'\n",
+	  bench_options, 0, 0, 0, cmd_bench },
 	{ "demo", "", "tell the story of SESSION-808, nothing to configure",
 	  "Starts a private PostgreSQL, a broker and a worker; an agent asks, waits and\n"
 	  "goes on; then everything is taken down. The broker is that of\n"

@@ -1,5 +1,7 @@
 #include "cli/dev_broker.h"
 
+#include "worker/worker.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,15 +21,15 @@ static bool is_users(const struct config *config)
 	return strcmp(config_origin(config, PARAM_KAFKA_BOOTSTRAP_SERVERS), "default") != 0;
 }
 
-static enum broker_kind choose_kind(struct broker *broker, const char *libs, bool mock)
+static enum broker_kind choose_kind(struct broker *broker, const struct broker_wish *wish)
 {
-	if (mock) {
+	if (wish->mock) {
 		broker->why = "--mock";
 		return BROKER_MOCK;
 	}
-	if (is_users(broker->config))
+	if (wish->yours || is_users(broker->config))
 		return BROKER_YOURS;
-	if (libs != NULL)
+	if (wish->libs != NULL)
 		return BROKER_KAFKA;
 	if (!kafka_cached_jars(broker->libs))
 		broker->why = "no Kafka was fetched; scripts/kafka fetch does it";
@@ -58,15 +60,16 @@ static enum fate make_names(struct broker *broker, const char *name, struct erro
 	return FATE_OK;
 }
 
-enum fate broker_choose(struct broker *broker, const struct config *config, const char *libs, bool mock,
-                        const char *name, struct error *error)
+enum fate broker_choose(struct broker *broker, const struct config *config, const struct broker_wish *wish,
+                        struct error *error)
 {
 	memset(broker, 0, sizeof(*broker));
 	broker->config = config;
-	broker->kind = choose_kind(broker, libs, mock);
-	if (libs != NULL && snprintf(broker->libs, sizeof(broker->libs), "%s", libs) >= (int)sizeof(broker->libs))
+	broker->kind = choose_kind(broker, wish);
+	if (wish->libs != NULL &&
+	    snprintf(broker->libs, sizeof(broker->libs), "%s", wish->libs) >= (int)sizeof(broker->libs))
 		return error_set(error, FATE_FATAL, ERR_USAGE, "--kafka-libs: the path is too long");
-	return make_names(broker, name, error);
+	return make_names(broker, wish->name, error);
 }
 
 enum fate broker_start(struct broker *broker, const char *root, const char *logs, struct error *error)
@@ -96,7 +99,7 @@ enum fate broker_start(struct broker *broker, const char *root, const char *logs
 
 /* ---- settings ------------------------------------------------------------------------------ */
 
-static void put_setting(struct buffer *out, const char *prefix, const char *key, const char *value)
+void broker_put_setting(struct buffer *out, const char *prefix, const char *key, const char *value)
 {
 	buffer_printf(out, "%s%s = \"", prefix, key);
 	for (; *value != '\0'; value++) {
@@ -114,7 +117,7 @@ static enum fate put_property(struct buffer *out, const char *root, const char *
 	char name[DEV_PATH_MAX / 2], key[DEV_PATH_MAX / 2], path[DEV_PATH_MAX];
 
 	if (strchr(property->value, '\n') == NULL) {
-		put_setting(out, prefix, property->name, property->value);
+		broker_put_setting(out, prefix, property->name, property->value);
 		return FATE_OK;
 	}
 	if (snprintf(key, sizeof(key), "%s_file", property->name) >= (int)sizeof(key) ||
@@ -122,7 +125,7 @@ static enum fate put_property(struct buffer *out, const char *root, const char *
 		return error_set(error, FATE_FATAL, ERR_USAGE, "kafka.%s%s: the name is too long", prefix,
 		                 property->name);
 	files_join(path, root, name);
-	put_setting(out, prefix, key, path);
+	broker_put_setting(out, prefix, key, path);
 	return files_write(path, 0600, view_of(property->value), error);
 }
 
@@ -187,13 +190,13 @@ enum fate broker_settings(const struct broker *broker, const char *root, struct 
 	struct file file = { .out = out, .root = root };
 
 	buffer_append_text(out, "[kafka]\n");
-	put_setting(out, "", "bootstrap.servers", broker->bootstrap);
+	broker_put_setting(out, "", "bootstrap.servers", broker->bootstrap);
 	enum fate fate = each_property(broker, to_file, &file, error);
 	buffer_append_text(out, "\n[topics]\n");
 	for (size_t i = 0; i < BROKER_TOPICS; i++)
-		put_setting(out, "", broker_topic_keys[i], broker->topics[i]);
+		broker_put_setting(out, "", broker_topic_keys[i], broker->topics[i]);
 	buffer_append_text(out, "\n[worker]\n");
-	put_setting(out, "", "group", broker->group);
+	broker_put_setting(out, "", "group", broker->group);
 	return fate;
 }
 
@@ -239,23 +242,32 @@ enum fate broker_create_topics(struct broker *broker, struct error *error)
 	return fate;
 }
 
-static enum fate delete_topics(const struct broker *broker, struct error *error)
+enum fate broker_delete(const struct broker *broker, const char *const *topics, size_t topics_len,
+                        struct error *error)
 {
-	const char *names[BROKER_TOPICS];
-	size_t len;
-	const struct property *properties = config_kafka(broker->config, KAFKA_ADMIN, &len);
+	char relays[sizeof(broker->group) + sizeof(WORKER_RELAYS_SUFFIX)];
+	const char *groups[] = { broker->group, relays };
+	struct property own = { "bootstrap.servers", broker->bootstrap };
+	const struct property *properties = &own;
+	size_t len = 1;
 
-	for (size_t i = 0; i < BROKER_TOPICS; i++)
-		names[i] = broker->topics[i];
-	return kafka_delete_topics(properties, len, names, BROKER_TOPICS, DELETE_MS, error);
+	if (broker->kind == BROKER_YOURS)
+		properties = config_kafka(broker->config, KAFKA_ADMIN, &len);
+	snprintf(relays, sizeof(relays), "%s" WORKER_RELAYS_SUFFIX, broker->group);
+	enum fate fate = kafka_delete_topics(properties, len, topics, topics_len, DELETE_MS, error);
+	return fate == FATE_OK ? kafka_delete_groups(properties, len, groups, 2, DELETE_MS, error) : fate;
 }
 
 bool broker_stop(struct broker *broker, struct error *error)
 {
+	const char *names[BROKER_TOPICS];
+
+	for (size_t i = 0; i < BROKER_TOPICS; i++)
+		names[i] = broker->topics[i];
 	kafka_stop(&broker->kafka);
 	mock_stop(broker->mock);
 	broker->mock = NULL;
 	if (broker->kind != BROKER_YOURS || !broker->topics_made)
 		return true;
-	return delete_topics(broker, error) == FATE_OK;
+	return broker_delete(broker, names, BROKER_TOPICS, error) == FATE_OK;
 }

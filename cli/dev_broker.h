@@ -33,10 +33,16 @@ struct broker {
 /* The keys of topics[], without their section: "suspends", ... */
 extern const char *const broker_topic_keys[BROKER_TOPICS];
 
-/* Chooses. libs: of --kafka-libs, NULL: not given. name: the first part of names that are made up ("demo").
- * FATAL with ERR_USAGE when libs is too long a path. */
-FM_MUSTCHECK enum fate broker_choose(struct broker *broker, const struct config *config, const char *libs,
-                                     bool mock, const char *name, struct error *error);
+struct broker_wish {
+	const char *libs; /* of --kafka-libs; NULL: not given */
+	const char *name; /* the first part of names that are made up: "demo" */
+	bool mock;        /* that and no other */
+	bool yours;       /* the user's, also where kafka.bootstrap.servers is its default */
+};
+
+/* Chooses. FATAL with ERR_USAGE when libs is too long a path. */
+FM_MUSTCHECK enum fate broker_choose(struct broker *broker, const struct config *config,
+                                     const struct broker_wish *wish, struct error *error);
 /* Starts it, or looks whether it is there. As kafka_start, mock_start and kafka_answers. */
 FM_MUSTCHECK enum fate broker_start(struct broker *broker, const char *root, const char *logs,
                                     struct error *error);
@@ -44,10 +50,15 @@ FM_MUSTCHECK enum fate broker_start(struct broker *broker, const char *root, con
  * The user's properties that do not fit on a line go to files in root. FATAL as files_write. */
 FM_MUSTCHECK enum fate broker_settings(const struct broker *broker, const char *root, struct buffer *out,
                                        struct error *error);
+/* Appends a line of the configuration: prefix and key, and the value in double quotes. */
+void broker_put_setting(struct buffer *out, const char *prefix, const char *key, const char *value);
 /* Puts the same into our environment, for agents and executors, which have no file of settings. */
 FM_MUSTCHECK enum fate broker_environment(const struct broker *broker, struct error *error);
 /* The mock cluster's topics: it has to be told from inside. */
 FM_MUSTCHECK enum fate broker_create_topics(struct broker *broker, struct error *error);
+/* Deletes topics and the groups of the workers, which have ended, whosever broker it is. As kafka_delete_topics. */
+FM_MUSTCHECK enum fate broker_delete(const struct broker *broker, const char *const *topics,
+                                     size_t topics_len, struct error *error);
 /* Stops it; from the user's, what we made is deleted. False: that did not work, and *error says why. */
 bool broker_stop(struct broker *broker, struct error *error);
 

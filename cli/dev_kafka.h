@@ -40,5 +40,9 @@ FM_MUSTCHECK enum fate kafka_answers(const struct property *properties, size_t l
 FM_MUSTCHECK enum fate kafka_delete_topics(const struct property *properties, size_t len,
                                            const char *const *names, size_t names_len, int timeout_ms,
                                            struct error *error);
+/* The same for groups, which have no members any more. */
+FM_MUSTCHECK enum fate kafka_delete_groups(const struct property *properties, size_t len,
+                                           const char *const *names, size_t names_len, int timeout_ms,
+                                           struct error *error);
 
 #endif

@@ -135,3 +135,63 @@ enum fate kafka_delete_topics(const struct property *properties, size_t len, con
 	rd_kafka_destroy(handle);
 	return fate;
 }
+
+/* What the coordinators say about each group. */
+static enum fate look_at_groups(rd_kafka_event_t *event, struct error *error)
+{
+	const rd_kafka_DeleteGroups_result_t *result = rd_kafka_event_DeleteGroups_result(event);
+	size_t len = 0;
+
+	if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR || result == NULL)
+		return error_set(error, FATE_RETRY, ERR_SERVICE, "groups were not deleted: %s",
+		                 rd_kafka_event_error_string(event));
+	const rd_kafka_group_result_t **groups = rd_kafka_DeleteGroups_result_groups(result, &len);
+	for (size_t i = 0; i < len; i++) {
+		const rd_kafka_error_t *failure = rd_kafka_group_result_error(groups[i]);
+		if (failure != NULL && rd_kafka_error_code(failure) != RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND)
+			return error_set(error, FATE_RETRY, ERR_SERVICE, "group %s was not deleted: %s",
+			                 rd_kafka_group_result_name(groups[i]), rd_kafka_error_string(failure));
+	}
+	return FATE_OK;
+}
+
+static enum fate ask_to_delete_groups(rd_kafka_t *handle, rd_kafka_DeleteGroup_t **groups, size_t len,
+                                      int timeout_ms, struct error *error)
+{
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(handle);
+	enum fate fate;
+
+	rd_kafka_DeleteGroups(handle, groups, len, NULL, queue);
+	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, timeout_ms);
+	if (event != NULL)
+		fate = look_at_groups(event, error);
+	else
+		fate = error_set(error, FATE_RETRY, ERR_SERVICE, "groups were not deleted: no answer within %d s",
+		                 timeout_ms / 1000);
+	if (event != NULL)
+		rd_kafka_event_destroy(event);
+	rd_kafka_queue_destroy(queue);
+	return fate;
+}
+
+enum fate kafka_delete_groups(const struct property *properties, size_t len, const char *const *names,
+                              size_t names_len, int timeout_ms, struct error *error)
+{
+	rd_kafka_t *handle;
+	enum fate fate = open_handle(properties, len, &handle, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	rd_kafka_DeleteGroup_t **groups = calloc(names_len, sizeof(*groups));
+	if (groups == NULL) {
+		rd_kafka_destroy(handle);
+		return error_set(error, FATE_FATAL, ERR_MEMORY, "out of memory");
+	}
+	for (size_t i = 0; i < names_len; i++)
+		groups[i] = rd_kafka_DeleteGroup_new(names[i]);
+	fate = ask_to_delete_groups(handle, groups, names_len, timeout_ms, error);
+	rd_kafka_DeleteGroup_destroy_array(groups, names_len);
+	free(groups);
+	rd_kafka_destroy(handle);
+	return fate;
+}

@@ -24,19 +24,19 @@ static bool begins(const char *text, const char *start)
 }
 
 /* Variables that would reach past the configuration that we write: ours, those of libpq, systemd's credentials. */
-static bool is_in_the_way(const char *variable)
+static bool is_in_the_way(const char *variable, bool own_postgres)
 {
-	return begins(variable, "FERMATA_") || begins(variable, "PG") ||
+	return begins(variable, "FERMATA_") || (own_postgres && begins(variable, "PG")) ||
 	       begins(variable, "CREDENTIALS_DIRECTORY=");
 }
 
-static void clear_environment(void)
+static void clear_environment(bool own_postgres)
 {
 	char name[256];
 
 	for (size_t i = 0; environ[i] != NULL;) {
 		size_t len = strcspn(environ[i], "=");
-		if (!is_in_the_way(environ[i]) || len == 0 || len >= sizeof(name)) {
+		if (!is_in_the_way(environ[i], own_postgres) || len == 0 || len >= sizeof(name)) {
 			i++;
 			continue;
 		}
@@ -64,18 +64,21 @@ static enum fate make_directories(struct world *world, const struct world_reques
 
 enum fate world_open(struct world *world, const struct world_request *request, struct error *error)
 {
+	struct broker_wish wish = {
+		.libs = request->kafka_libs, .name = request->name, .mock = request->mock, .yours = request->yours
+	};
+
 	memset(world, 0, sizeof(*world));
 	enum fate fate = processes_begin(error);
 	if (fate == FATE_OK)
 		fate = files_find_own("fermata", world->fermata, error);
 	if (fate == FATE_OK)
-		fate = broker_choose(&world->broker, request->config, request->kafka_libs, request->mock,
-		                     request->name, error);
+		fate = broker_choose(&world->broker, request->config, &wish, error);
 	if (fate == FATE_OK)
 		fate = make_directories(world, request, error);
 	if (fate != FATE_OK)
 		return fate;
-	clear_environment();
+	clear_environment(!request->yours);
 	if (setenv("FERMATA_CONFIG", world->settings, 1) != 0)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the environment");
 	return FATE_OK;

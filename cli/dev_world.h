@@ -28,6 +28,7 @@ struct world_request {
 	const struct config *config;
 	const char *kafka_libs; /* NULL: not given */
 	bool mock;
+	bool yours; /* the servers of the configuration, both of them: libpq's variables are left alone */
 };
 
 /* What there is to say about a step that has been taken: a line, and details (lines, newline after each). */

@@ -18,9 +18,8 @@
  * lost its shard, the new owner's R1 fences it, and it waits until the group has spoken.
  */
 
-#define POLL_MS      100
-#define CLOSE_MS     3000
-#define GROUP_SUFFIX "-relays"
+#define POLL_MS  100
+#define CLOSE_MS 3000
 
 struct shards {
 	struct worker *worker;
@@ -223,7 +222,8 @@ static void doubt_all(struct shards *shards)
 static enum fate open_group(struct worker *worker, struct reader **ret_reader, struct error *error)
 {
 	char group[256];
-	snprintf(group, sizeof(group), "%s" GROUP_SUFFIX, config_text(worker->config, PARAM_WORKER_GROUP));
+	snprintf(group, sizeof(group), "%s" WORKER_RELAYS_SUFFIX,
+	         config_text(worker->config, PARAM_WORKER_GROUP));
 	const char **topics = calloc(worker->topics_len, sizeof(*topics));
 	if (topics == NULL)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the list of topics");

@@ -20,6 +20,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* The group on the resumes topics is worker.group with this behind it. */
+#define WORKER_RELAYS_SUFFIX "-relays"
+
 /* The parts of a worker that may have to wait for the world; each says so in worker_part_ok. */
 enum worker_part {
 	PART_INTAKE_KAFKA,
