@@ -422,16 +422,13 @@ const struct command commands[] = {
 	  "fermata doctor --json | jq 'select(.result != \"ok\")'\n",
 	  json_only, 0, 0, COMMAND_VAULT, cmd_doctor },
 	{ "bench", "", "measure what this machine and its servers carry",
-	  "Real suspend events through real topics, your PostgreSQL and a worker of its\n"
-	  "own; beside each figure what the same servers do without one, in the same run.\n"
-	  "Phases: suspend, asleep, restart, decide, outbox, together, latency.\n"
-	  "Your topics and tables are not touched: it makes topics fermata-bench-* and\n"
-	  "databases fermata_bench_* (the user of postgres.dsn must have the right to),\n"
-	  "and removes them at the end, after Ctrl-C too. Settings that steer the work\n"
-	  "(worker.*, topics.partitions, kafka.*) count. It loads the servers fully.\n",
+	  "Real sessions through your Kafka, your PostgreSQL and a worker; beside each\n"
+	  "figure what the same servers do without one. Phases: suspend, asleep, restart,\n"
+	  "decide, outbox, together, latency. Nothing of yours is touched: it makes topics\n"
+	  "fermata-bench-* and databases fermata_bench_*, and removes them at the end and\n"
+	  "on Ctrl-C. It loads the servers fully.\n",
 	  "fermata bench --quick\n"
-	  "fermata bench --dev --size 2KiB --phase suspend --phase decide\n"
-	  "fermata bench --json | jq 'select(.met == false)'\n",
+	  "fermata bench --dev --json --phase suspend | jq 'select(.met == false)'\n",
 	  bench_options, 0, 0, 0, cmd_bench },
 	{ "demo", "", "tell the story of SESSION-808, nothing to configure",
 	  "Starts a private PostgreSQL, a broker and a worker; an agent asks, waits and\n"
