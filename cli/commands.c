@@ -424,9 +424,9 @@ const struct command commands[] = {
 	{ "bench", "", "measure what this machine and its servers carry",
 	  "Real sessions through your Kafka, your PostgreSQL and a worker; beside each\n"
 	  "figure what the same servers do without one. Phases: suspend, asleep, restart,\n"
-	  "decide, outbox, together, latency. Nothing of yours is touched: it makes topics\n"
-	  "fermata-bench-* and databases fermata_bench_*, and removes them at the end and\n"
-	  "on Ctrl-C. It loads the servers fully.\n",
+	  "decide, outbox, together, latency. Nothing of yours is touched: it makes\n"
+	  "topics fermata-bench-* and databases fermata_bench_*, and removes them at the\n"
+	  "end and on Ctrl-C. It loads the servers fully.\n",
 	  "fermata bench --quick\n"
 	  "fermata bench --dev --json --phase suspend | jq 'select(.met == false)'\n",
 	  bench_options, 0, 0, 0, cmd_bench },
