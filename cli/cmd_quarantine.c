@@ -146,7 +146,7 @@ static int show_all(struct showing *showing, const char *id)
 	if (find_in_state(showing->store, id, GATE_QUARANTINED, showing->arena, &found, &error) != FATE_OK)
 		return cli_fail(&error);
 	if (found.len == 0 || found.rows[0]->state != GATE_QUARANTINED)
-		return find_say_not_quarantined(showing->store, id, showing->arena);
+		return find_say_not_so(showing->store, id, "quarantined", showing->arena);
 	for (size_t i = 0; i < found.len; i++) {
 		if (i > 0 && !showing->cli->json)
 			buffer_append_byte(&showing->out, '\n');

@@ -209,8 +209,8 @@ static enum fate say_totals(const struct cli *cli, const struct replay_report *r
 		printf("nothing was written: without --dry-run, what is missing is put in\n");
 	if (report->states[GATE_IN_DOUBT] > 0)
 		printf(
-			"whether what is IN_DOUBT was published cannot be known: `fermata in-doubt list`, then `in-doubt "
-			"resume ID` or `in-doubt drop ID`\n");
+			"whether what is IN_DOUBT was published cannot be known: `fermata in-doubt list`, then `fermata "
+			"in-doubt resume ID` or `fermata in-doubt drop ID --reason TEXT`\n");
 	return fate;
 }
 

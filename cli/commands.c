@@ -10,6 +10,11 @@
 	{                                                                                                        \
 		"json", NULL, "one JSON object a line"                                                               \
 	}
+#define FILTER_OPTIONS                                                                                       \
+	{ "tenant", "NAME", "only of this tenant" }, { "agent", "NAME", "only of this agent" },                  \
+	{                                                                                                        \
+		"session", "ID", "only of this session"                                                              \
+	}
 #define END                                                                                                  \
 	{                                                                                                        \
 		NULL, NULL, NULL                                                                                     \
@@ -62,9 +67,7 @@ static const struct option_spec resolve_options[] = {
 };
 
 static const struct option_spec pending_options[] = {
-	{ "tenant", "NAME", "only of this tenant" },
-	{ "agent", "NAME", "only of this agent" },
-	{ "session", "ID", "only of this session" },
+	FILTER_OPTIONS,
 	{ "limit", "N", "at most so many, those that wait longest first" },
 	JSON_OPTION,
 	END,
@@ -73,9 +76,7 @@ static const struct option_spec pending_options[] = {
 /* --all first, and what it narrows; the others of the command come behind. */
 static const struct option_spec retry_options[] = {
 	{ "all", NULL, "all that are quarantined and that the following let through" },
-	{ "tenant", "NAME", "only of this tenant" },
-	{ "agent", "NAME", "only of this agent" },
-	{ "session", "ID", "only of this session" },
+	FILTER_OPTIONS,
 	{ "limit", "N", "at most so many, the oldest first" },
 	{ "reason", "TEXT", "what was mended; kept with the deed" },
 	{ "dry-run", NULL, "only say which they are" },
@@ -86,6 +87,27 @@ static const struct option_spec retry_options[] = {
 static const struct option_spec drop_options[] = {
 	{ "reason", "TEXT", "why; kept with it, and told in its gate event" },
 	{ "yes", NULL, "do not ask whether it is to be" },
+	JSON_OPTION,
+	END,
+};
+
+static const struct option_spec doubt_resume_options[] = {
+	{ "all", NULL, "all that are in doubt and that the following let through" },
+	FILTER_OPTIONS,
+	{ "limit", "N", "at most so many, the oldest first" },
+	{ "reason", "TEXT", "how it is known; kept with the deed" },
+	{ "dry-run", NULL, "only say which they are" },
+	JSON_OPTION,
+	END,
+};
+
+static const struct option_spec doubt_drop_options[] = {
+	{ "all", NULL, "all that are in doubt and that the following let through" },
+	FILTER_OPTIONS,
+	{ "limit", "N", "at most so many, the oldest first" },
+	{ "reason", "TEXT", "why; kept with it, and told in its gate event" },
+	{ "yes", NULL, "do not ask whether it is to be" },
+	{ "dry-run", NULL, "only say which they are" },
 	JSON_OPTION,
 	END,
 };
@@ -311,10 +333,11 @@ const struct command commands[] = {
 	  "For a new database, migrated, while no worker runs. Reads the resumes first\n"
 	  "(what was published is published), then suspends and approvals up to where\n"
 	  "they end now; publishes nothing. What was decided and may have been published\n"
-	  "is IN_DOUBT then: `fermata in-doubt` settles it. Interrupted, it goes on where\n"
-	  "it stopped when it is started again. A worker does the same by itself; this is\n"
-	  "faster, shows how far it is and says what it found. --dry-run counts what the\n"
-	  "topics hold, judges nothing and needs no database.\n",
+	  "is IN_DOUBT then: `fermata in-doubt list`, `resume` and `drop` settle it.\n"
+	  "Interrupted, it goes on where it stopped when it is started again. A worker\n"
+	  "does the same by itself; this is faster, shows how far it is and says what it\n"
+	  "found. --dry-run counts what the topics hold, judges nothing and needs no\n"
+	  "database.\n",
 	  "fermata rebuild --dry-run\n"
 	  "fermata migrate && fermata rebuild && fermata worker\n"
 	  "fermata rebuild --resumes fermata.resumes.old\n",
@@ -408,6 +431,32 @@ const struct command commands[] = {
 	  "fermata quarantine drop SESSION-808 --reason \"done by hand\"\n"
 	  "fermata quarantine drop SESSION-808 --reason \"done by hand\" --yes\n",
 	  drop_options, 1, 1, 0, cmd_quarantine_drop },
+	{ "in-doubt list", "", "list what may have been published, and may not",
+	  "After a rebuild, or where retention has taken the beginning of a resumes\n"
+	  "topic: decided, and not among the resumes that the topic still has. RESUMES\n"
+	  "and PARTITION say where its resume would be. Whether its executor has had it,\n"
+	  "only you can find out.\n",
+	  "fermata in-doubt list\n"
+	  "fermata in-doubt list --agent planner --json | jq -r .checkpoint_id\n",
+	  pending_options, 0, 0, 0, cmd_in_doubt_list },
+	{ "in-doubt resume", "[ID...]", "it was not published: let a worker do it",
+	  "It becomes DECIDED, and a worker publishes its resume, once, unless it finds\n"
+	  "it on the topic after all. If it had been published before, its executor gets\n"
+	  "it a second time. The answer is kept: the same doubt does not come back; a\n"
+	  "later one may, when more of the topic has gone. ID is a checkpoint_id or,\n"
+	  "where exactly one gate of it is in doubt, a session_id. Exit 1 when one of\n"
+	  "them was not in doubt.\n",
+	  "fermata in-doubt resume SESSION-808 --reason \"its executor never ran\"\n"
+	  "fermata in-doubt resume --all --agent planner --dry-run\n",
+	  doubt_resume_options, 0, SIZE_MAX, 0, cmd_in_doubt_resume },
+	{ "in-doubt drop", "[ID...]", "it was published, or is not to be: settle it",
+	  "It is settled (RESUMED, with the reason) and kept from the resumes topic; its\n"
+	  "decision stays as it is. Asks first. Who dropped it and why is recorded\n"
+	  "(`fermata history`). It stands in the database only: after another rebuild\n"
+	  "from the topics it is in doubt again.\n",
+	  "fermata in-doubt drop SESSION-808 --reason \"it ran on Friday\"\n"
+	  "fermata in-doubt drop --all --agent planner --reason \"they ran\" --yes\n",
+	  doubt_drop_options, 0, SIZE_MAX, 0, cmd_in_doubt_drop },
 	{ "config check", "", "print the effective configuration, secrets masked",
 	  "Every key with its value and where that came from: the command line, the\n"
 	  "environment, the file and line, or the default.\n",

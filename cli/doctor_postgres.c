@@ -143,6 +143,29 @@ static void check_retention(struct doctor *doctor, struct store *store)
 		           rows > 0 ? format_span(rows, kept_rows, sizeof(kept_rows)) : "stay for ever");
 }
 
+/* What only an operator can lead on. */
+static void check_set_aside(struct doctor *doctor, struct store *store)
+{
+	struct error error = { .fate = FATE_OK };
+	int64_t quarantined, in_doubt;
+
+	if (store_set_aside(store, &quarantined, &in_doubt, &error) != FATE_OK) {
+		doctor_say_error(doctor, FINDING_WARNING, "set aside", NULL, &error);
+		return;
+	}
+	if (quarantined > 0)
+		doctor_say(doctor, FINDING_WARNING, "set aside",
+		           "`fermata quarantine list` says why; then `fermata quarantine retry` or `drop`",
+		           "%" PRId64 " checkpoints are quarantined: nothing of them is published", quarantined);
+	if (in_doubt > 0)
+		doctor_say(doctor, FINDING_WARNING, "set aside",
+		           "`fermata in-doubt list`; then `fermata in-doubt resume` or `drop`",
+		           "%" PRId64 " checkpoints are in doubt: whether they were published cannot be known",
+		           in_doubt);
+	if (quarantined == 0 && in_doubt == 0)
+		doctor_say(doctor, FINDING_OK, "set aside", NULL, "nothing is quarantined or in doubt");
+}
+
 void doctor_postgres(struct doctor *doctor)
 {
 	struct error error = { .fate = FATE_OK };
@@ -159,6 +182,7 @@ void doctor_postgres(struct doctor *doctor)
 		doctor_say(doctor, FINDING_OK, "tables", NULL, "are those of this version");
 		check_installation(doctor, store);
 		check_retention(doctor, store);
+		check_set_aside(doctor, store);
 	}
 	store_close(store);
 }

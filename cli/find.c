@@ -164,7 +164,7 @@ int find_say_several(const char *id, const struct found *found, const char *what
 	return code;
 }
 
-int find_say_not_quarantined(struct store *store, const char *id, struct arena *arena)
+int find_say_not_so(struct store *store, const char *id, const char *word, struct arena *arena)
 {
 	struct error error = { .fate = FATE_OK };
 	char text[UUID_TEXT_LEN + 1];
@@ -175,7 +175,7 @@ int find_say_not_quarantined(struct store *store, const char *id, struct arena *
 	if (found.len == 0)
 		return find_say_unknown(id);
 	if (!found.by_checkpoint)
-		return cli_no("session %s has no gate that is quarantined", id);
+		return cli_no("session %s has no gate that is %s", id, word);
 	uuid_format(&found.rows[0]->id, text);
-	return cli_no("checkpoint %s is not quarantined: it is %s", text, gate_state_name(found.rows[0]->state));
+	return cli_no("checkpoint %s is not %s: it is %s", text, word, gate_state_name(found.rows[0]->state));
 }

@@ -26,11 +26,11 @@ FM_MUSTCHECK enum fate find_in_state(struct store *store, const char *id, enum g
 /* Says on stderr that nothing is stored under the ID; returns the exit code. */
 int find_say_unknown(const char *id);
 
-/* The same where it is a session and several of its gates could be meant. what: "wait", "are quarantined". */
+/* The same where it is a session and several of its gates could be meant. what: "wait", "are in doubt". */
 int find_say_several(const char *id, const struct found *found, const char *what);
 
-/* The same where nothing that is QUARANTINED was found: what there is instead. */
-int find_say_not_quarantined(struct store *store, const char *id, struct arena *arena);
+/* The same where nothing was found that is so (word: "quarantined", "in doubt"): what there is instead. */
+int find_say_not_so(struct store *store, const char *id, const char *word, struct arena *arena);
 
 /* A copy of the row that lives as long as the arena; NULL when there is no memory. */
 struct checkpoint *checkpoint_copy(const struct checkpoint *checkpoint, struct arena *arena);

@@ -159,9 +159,8 @@ static const char *state_remark(const struct rebuild_report *report, enum gate_s
 {
 	text[0] = '\0';
 	if (state == GATE_IN_DOUBT)
-		return "whether they were published cannot be known: `fermata in-doubt list`, then `in-doubt resume "
-			   "ID` "
-			   "or `in-doubt drop ID`";
+		return "whether they were published cannot be known: `fermata in-doubt list`, then `fermata in-doubt "
+			   "resume ID` or `fermata in-doubt drop ID --reason TEXT`";
 	if (state == GATE_DECIDED)
 		return "a worker publishes them";
 	if (state == GATE_RESUMED && report->contents.bare > 0)

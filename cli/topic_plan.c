@@ -251,14 +251,15 @@ static void judge_ledger(const struct judging *judging)
 		warn(judging,
 		     "topic %s has retention.bytes=%" PRId64
 		     ": resumes may be gone while their decisions are not, and a "
-		     "restored database would have them in doubt; set it to -1",
+		     "restored database would have them in doubt (`fermata in-doubt`); set it to -1",
 		     judging->plan->name, facts->retention_bytes);
 	if (!for_ever && (approvals->retention_ms < 0 ||
 	                  facts->retention_ms - approvals->segment_ms < approvals->retention_ms))
 		warn(judging,
 		     "topic %s has retention.ms=%" PRId64
 		     ": resumes may be gone while their decisions are not, and a restored "
-		     "database would have them in doubt; it is to be at least that of the approvals and their "
+		     "database would have them in doubt (`fermata in-doubt`); it is to be at least that of the "
+		     "approvals and their "
 		     "segment.ms "
 		     "(%" PRId64 " and %" PRId64 ")",
 		     judging->plan->name, facts->retention_ms, approvals->retention_ms, approvals->segment_ms);

@@ -69,6 +69,9 @@ struct checkpoint {
 	int64_t version;    /* of its gate events; 0 before the first */
 	int64_t changed_at; /* when the state last changed, us */
 
+	/* An operator said that it is in no ledger below that offset of its shard; 0: nobody was asked. */
+	int64_t doubt_settled;
+
 	/* What the ledger said, where a relay found the resume before the row was whole: */
 	struct uuid *ledger_decisions;
 	size_t ledger_decisions_len;

@@ -196,9 +196,17 @@ struct shard {
 
 #define LEDGER_NONE (-1) /* there is no row */
 
+/* What is not known of a ledger: whether what was decided before that time was published below that offset. */
+struct doubt {
+	int64_t before; /* us, or TIME_NONE: there is none */
+	int64_t below;
+};
+
+#define NO_DOUBT ((struct doubt){ TIME_NONE, 0 })
+
 struct ledger {
-	int64_t next;              /* or LEDGER_NONE */
-	int64_t doubt_before;      /* or TIME_NONE */
+	int64_t next; /* or LEDGER_NONE */
+	struct doubt doubt;
 	uint8_t routes_digest[32]; /* under which it was read; zeros when there is no row */
 };
 
@@ -220,15 +228,15 @@ struct ledger_found {
  * verdict, ledger_decisions; a gate event where a filled row's state changed), then, in statements of their
  * own, decisions that were judged before are made to agree with the resume (outcome), the outbox, expiry and
  * unclaimed rows go, then ledger_offset moves from mine to next by
- * compare-and-set (mine == LEDGER_NONE: the row is made). doubt_before and the digest of the routes are
+ * compare-and-set (mine == LEDGER_NONE: the row is made). The doubt and the digest of the routes are
  * written too. One transaction, committed. *ret_new: how many were not RESUMED before. What lies below the
  * horizon of the ledger and has no row gets none: it was purged.
  * RETRY with ERR_STALE: the compare-and-set found another value.
  */
 FM_MUSTCHECK enum fate store_ledger_advance(struct store *store, const struct shard *shard, int64_t mine,
-                                            int64_t next, int64_t doubt_before,
-                                            const uint8_t routes_digest[32], const struct ledger_found *found,
-                                            size_t len, size_t *ret_new, struct error *error);
+                                            int64_t next, struct doubt doubt, const uint8_t routes_digest[32],
+                                            const struct ledger_found *found, size_t len, size_t *ret_new,
+                                            struct error *error);
 
 /* The same rows without a ledger that moves: for who reads a part of it again. Beside a running relay it is as safe as
  * R2 itself. */
@@ -236,11 +244,11 @@ FM_MUSTCHECK enum fate store_ledger_mark(struct store *store, const struct shard
                                          const struct ledger_found *found, size_t len, size_t *ret_new,
                                          struct error *error);
 
-/* What R3 does to rows whose publication cannot be known, many at once: those of the shard that were decided before
- * `before` become IN_DOUBT with the reason and leave the outbox, at most `limit` of them; a write with the
+/* What R3 does to rows whose publication cannot be known, many at once: those of the shard that the doubt is about, and
+ * that no operator has settled it for, become IN_DOUBT with the reason and leave the outbox, at most `limit` of them; a write with the
  * compare-and-set of mine, committed. *ret_count below limit: there are no more. ERR_STALE as above. */
 FM_MUSTCHECK enum fate store_ledger_doubt(struct store *store, const struct shard *shard, int64_t mine,
-                                          int64_t before, const char *reason, int64_t now, size_t limit,
+                                          struct doubt doubt, const char *reason, int64_t now, size_t limit,
                                           size_t *ret_count, struct error *error);
 
 struct outbox_row {

@@ -9,6 +9,8 @@
 
 #define AUDIT_QUARANTINE_RETRY "quarantine.retry"
 #define AUDIT_QUARANTINE_DROP  "quarantine.drop"
+#define AUDIT_DOUBT_RESUME     "in_doubt.resume"
+#define AUDIT_DOUBT_DROP       "in_doubt.drop"
 #define AUDIT_ERASE            "erase"
 
 struct audit_entry {

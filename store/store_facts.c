@@ -21,6 +21,12 @@ static const struct statement published_topics = {
 	"SELECT topic, partitions FROM fermata.resumes_topic ORDER BY topic",
 };
 
+static const struct statement set_aside = {
+	"counting what waits for an operator",
+	"SELECT count(*) FILTER (WHERE state = 'QUARANTINED'), count(*) FILTER (WHERE state = 'IN_DOUBT')"
+	" FROM fermata.checkpoint WHERE state IN ('QUARANTINED', 'IN_DOUBT')",
+};
+
 struct facts_answer {
 	struct store_facts *facts;
 	struct arena *arena;
@@ -120,5 +126,30 @@ enum fate store_published_topics(struct store *store, struct arena *arena, struc
 	fate = transaction_finish(store, error);
 	*ret_topics = answer.topics;
 	*ret_len = answer.len;
+	return fate;
+}
+
+static enum fate set_aside_rows(void *context, const PGresult *rows, struct error *error)
+{
+	int64_t *counts = context;
+	struct row row = row_at(rows, 0, NULL);
+
+	counts[0] = row_int8(&row);
+	counts[1] = row_int8(&row);
+	return row_end(&row, error);
+}
+
+enum fate store_set_aside(struct store *store, int64_t *ret_quarantined, int64_t *ret_in_doubt,
+                          struct error *error)
+{
+	int64_t counts[2] = { 0, 0 };
+	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
+
+	if (fate == FATE_OK) {
+		store_send(store, &set_aside, NULL, &(struct answer){ .rows = set_aside_rows, .context = counts });
+		fate = transaction_finish(store, error);
+	}
+	*ret_quarantined = counts[0];
+	*ret_in_doubt = counts[1];
 	return fate;
 }

@@ -28,4 +28,9 @@ FM_MUSTCHECK enum fate store_published_topics(struct store *store, struct arena 
                                               struct resumes_topic **ret_topics, size_t *ret_len,
                                               struct error *error);
 
+/* How many checkpoints wait for an operator, QUARANTINED and IN_DOUBT. Looks at all rows. The database must be
+ * migrated. */
+FM_MUSTCHECK enum fate store_set_aside(struct store *store, int64_t *ret_quarantined, int64_t *ret_in_doubt,
+                                       struct error *error);
+
 #endif

@@ -5,6 +5,7 @@
  */
 #include "store/store_columns.h"
 #include "store/store_connection.h"
+#include "store/store_record.h"
 #include "store/store_row.h"
 
 #include "core/failpoint.h"
@@ -16,21 +17,23 @@
 
 static const struct statement select_ledger = {
 	"reading the ledger's position",
-	"SELECT next, doubt_before, routes_digest FROM fermata.ledger_offset"
+	"SELECT " LEDGER_COLUMNS " FROM fermata.ledger_offset"
 	" WHERE cluster_id = $1::text AND topic = $2::text AND partition = $3::integer",
 };
 
 static const struct statement make_ledger = {
 	"making the ledger's position",
-	"INSERT INTO fermata.ledger_offset (cluster_id, topic, partition, next, doubt_before, routes_digest)"
-	" VALUES ($1::text, $2::text, $3::integer, $4::bigint, $5::bigint, $6::bytea)"
+	"INSERT INTO fermata.ledger_offset (cluster_id, topic, partition, next, doubt_before, doubt_below,"
+	" routes_digest)"
+	" VALUES ($1::text, $2::text, $3::integer, $4::bigint, $5::bigint, $6::bigint, $7::bytea)"
 	" ON CONFLICT (cluster_id, topic, partition) DO NOTHING",
 };
 
 static const struct statement advance_ledger = {
 	"moving the ledger's position after reading it",
-	"UPDATE fermata.ledger_offset SET next = $4::bigint, doubt_before = $5::bigint, routes_digest = $6::bytea"
-	" WHERE cluster_id = $1::text AND topic = $2::text AND partition = $3::integer AND next = $7::bigint",
+	"UPDATE fermata.ledger_offset SET next = $4::bigint, doubt_before = $5::bigint, doubt_below = $6::bigint,"
+	" routes_digest = $7::bytea"
+	" WHERE cluster_id = $1::text AND topic = $2::text AND partition = $3::integer AND next = $8::bigint",
 };
 
 static const struct statement move_ledger = {
@@ -157,7 +160,7 @@ static const struct statement put_in_doubt = {
 	"SELECT c.checkpoint_id FROM fermata.outbox o"
 	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[o.checkpoint_id])"
 	" WHERE o.topic = $1::text AND o.partition = $2::integer AND c.state = 'DECIDED'"
-	" AND greatest(c.decided_at, c.appended_at) < $3::bigint"
+	" AND greatest(c.decided_at, c.appended_at) < $3::bigint AND coalesce(c.doubt_settled < $7::bigint, true)"
 	" ORDER BY c.checkpoint_id LIMIT $6::integer FOR UPDATE OF c"
 	"), changed AS ("
 	"UPDATE fermata.checkpoint c SET state = 'IN_DOUBT', reason = $4::text,"
@@ -185,9 +188,7 @@ static enum fate ledger_rows(void *context, const PGresult *rows, struct error *
 	struct ledger *ledger = context;
 	struct row row = row_at(rows, 0, NULL);
 
-	ledger->next = row_int8(&row);
-	ledger->doubt_before = row_time(&row);
-	row_fixed(&row, ledger->routes_digest, sizeof(ledger->routes_digest));
+	row_ledger(&row, ledger);
 	return row_end(&row, error);
 }
 
@@ -233,7 +234,7 @@ enum fate store_ledger(struct store *store, const struct shard *shard, struct le
 {
 	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
 
-	*ret_ledger = (struct ledger){ .next = LEDGER_NONE, .doubt_before = TIME_NONE };
+	*ret_ledger = (struct ledger){ .next = LEDGER_NONE, .doubt.before = TIME_NONE };
 	if (fate != FATE_OK)
 		return fate;
 	struct params *params = store_params(store);
@@ -334,14 +335,18 @@ static void send_found(struct store *store, const struct shard *shard, const str
 }
 
 static void send_advance(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
-                         int64_t doubt_before, const uint8_t routes_digest[32], int64_t *add_count)
+                         struct doubt doubt, const uint8_t routes_digest[32], int64_t *add_count)
 {
 	struct params *params = store_params(store);
 	bool made = mine == LEDGER_NONE;
 
 	param_shard(params, shard);
 	param_int8(params, next);
-	param_time(params, doubt_before);
+	param_time(params, doubt.before);
+	if (doubt.before == TIME_NONE)
+		param_null(params);
+	else
+		param_int8(params, doubt.below);
 	param_bytes(params, (struct view){ routes_digest, 32 });
 	if (!made)
 		param_int8(params, mine);
@@ -350,7 +355,7 @@ static void send_advance(struct store *store, const struct shard *shard, int64_t
 }
 
 enum fate store_ledger_advance(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
-                               int64_t doubt_before, const uint8_t routes_digest[32],
+                               struct doubt doubt, const uint8_t routes_digest[32],
                                const struct ledger_found *found, size_t len, size_t *ret_new,
                                struct error *error)
 {
@@ -363,7 +368,7 @@ enum fate store_ledger_advance(struct store *store, const struct shard *shard, i
 	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
 	if (fate == FATE_OK) {
 		send_found(store, shard, rows, sort_found(found, len, rows), &made);
-		send_advance(store, shard, mine, next, doubt_before, routes_digest, &moved);
+		send_advance(store, shard, mine, next, doubt, routes_digest, &moved);
 		fate = commit_if_moved(store, &moved, FAILPOINT_RELAY_ADVANCE_OPEN, error);
 	}
 	free(rows);
@@ -393,17 +398,18 @@ enum fate store_ledger_mark(struct store *store, const struct shard *shard, cons
 
 /* ---- in doubt ---- */
 
-static void send_doubt(struct store *store, const struct shard *shard, int64_t before, const char *reason,
+static void send_doubt(struct store *store, const struct shard *shard, struct doubt doubt, const char *reason,
                        int64_t now, size_t limit, int64_t *ret_count)
 {
 	struct params *params = store_params(store);
 
 	param_name(params, shard->topic);
 	param_int4(params, shard->partition);
-	param_int8(params, before);
+	param_int8(params, doubt.before);
 	param_name(params, reason);
 	param_int8(params, now);
 	param_int4(params, (int32_t)(limit < INT32_MAX ? limit : INT32_MAX));
+	param_int8(params, doubt.below);
 	store_send(store, &put_in_doubt, params, &(struct answer){ .rows = row_number, .context = ret_count });
 	params = store_params(store);
 	param_name(params, shard->topic);
@@ -411,7 +417,7 @@ static void send_doubt(struct store *store, const struct shard *shard, int64_t b
 	store_send(store, &delete_doubted, params, NULL);
 }
 
-enum fate store_ledger_doubt(struct store *store, const struct shard *shard, int64_t mine, int64_t before,
+enum fate store_ledger_doubt(struct store *store, const struct shard *shard, int64_t mine, struct doubt doubt,
                              const char *reason, int64_t now, size_t limit, size_t *ret_count,
                              struct error *error)
 {
@@ -422,7 +428,7 @@ enum fate store_ledger_doubt(struct store *store, const struct shard *shard, int
 	*ret_count = 0;
 	if (fate != FATE_OK)
 		return fate;
-	send_doubt(store, shard, before, reason, now, limit, &count);
+	send_doubt(store, shard, doubt, reason, now, limit, &count);
 	send_move(store, shard, mine, mine, &moved);
 	fate = commit_if_moved(store, &moved, FAILPOINT_RELAY_ASIDE_OPEN, error);
 	if (fate == FATE_OK)

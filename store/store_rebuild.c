@@ -13,7 +13,7 @@ static const struct statement select_holdings = {
 
 static const struct statement select_ledgers = {
 	"reading the ledgers' positions",
-	"SELECT topic, partition, next, doubt_before, routes_digest FROM fermata.ledger_offset"
+	"SELECT topic, partition, " LEDGER_COLUMNS " FROM fermata.ledger_offset"
 	" WHERE cluster_id = $1::text ORDER BY topic, partition",
 };
 
@@ -90,9 +90,7 @@ static enum fate ledgers_rows(void *context, const PGresult *rows, struct error 
 		struct row row = row_at(rows, (int)list->len, list->arena);
 		item->topic = row_text_or_empty(&row);
 		item->partition = row_int4(&row);
-		item->ledger.next = row_int8(&row);
-		item->ledger.doubt_before = row_time(&row);
-		row_fixed(&row, item->ledger.routes_digest, sizeof(item->ledger.routes_digest));
+		row_ledger(&row, &item->ledger);
 		enum fate fate = row_end(&row, error);
 		if (fate != FATE_OK)
 			return fate;

@@ -106,6 +106,7 @@ static void row_checkpoint_state(struct row *row, struct checkpoint *checkpoint)
 	checkpoint->version = row_int8(row);
 	checkpoint->changed_at = row_int8(row);
 	checkpoint->reason = row_text(row);
+	checkpoint->doubt_settled = row_int8(row);
 	row_uuids(row, &checkpoint->ledger_decisions, &checkpoint->ledger_decisions_len);
 }
 
@@ -295,6 +296,14 @@ void row_decision(struct row *row, struct decision *ret_decision)
 }
 
 /* ---- kafka_offset ---- */
+
+void row_ledger(struct row *row, struct ledger *ret_ledger)
+{
+	ret_ledger->next = row_int8(row);
+	ret_ledger->doubt.before = row_time(row);
+	ret_ledger->doubt.below = row_int8(row);
+	row_fixed(row, ret_ledger->routes_digest, sizeof(ret_ledger->routes_digest));
+}
 
 void row_position(struct row *row, struct position *ret_position)
 {

@@ -12,7 +12,7 @@
 /* Of a table called c. */
 #define CHECKPOINT_COLUMNS                                                                                   \
 	"c.checkpoint_id, c.state, c.filled, c.published, c.held, c.from_ledger, c.approvals, c.verdict,"        \
-	" c.decided_at, c.version, c.changed_at, c.reason, c.ledger_decisions,"                                  \
+	" c.decided_at, c.version, c.changed_at, c.reason, c.doubt_settled, c.ledger_decisions,"                 \
 	" c.tenant, c.session_id, c.gate_id, c.suspend_seq, c.agent, c.agent_version, c.requested_by, c.title,"  \
 	" c.risk, c.required_approvals, c.approvers, c.labels, c.suspended_at, c.appended_at, c.expires_at,"     \
 	" c.on_expiry, c.digest, c.traceparent, c.tracestate, c.seal_format, c.compression, c.plain_len,"        \
@@ -46,6 +46,11 @@ void param_checkpoint_event(struct params *params, const struct checkpoint *chec
 
 /* Reads DECISION_COLUMNS; the body of the edits is another column. */
 void row_decision(struct row *row, struct decision *ret_decision);
+
+/* Of fermata.ledger_offset. What a worker of before wrote does not say what its doubt is about: about everything. */
+#define LEDGER_COLUMNS "next, doubt_before, coalesce(doubt_below, 9223372036854775807), routes_digest"
+
+void row_ledger(struct row *row, struct ledger *ret_ledger);
 
 #define POSITION_COLUMNS                                                                                     \
 	"k.topic, k.partition, k.next, k.last_offset, k.last_timestamp, k.last_digest, k.waits"

@@ -10,7 +10,7 @@
 /* Ready: no partition of a resumes topic is without a ledger that was read under today's routes. */
 static const struct statement select_ready = {
 	"reading the ledger's position and the others",
-	"SELECT l.next, l.doubt_before, l.routes_digest, NOT EXISTS ("
+	"SELECT " LEDGER_COLUMNS ", NOT EXISTS ("
 	"SELECT FROM fermata.resumes_topic t CROSS JOIN LATERAL generate_series(0, t.partitions - 1) p (n)"
 	" WHERE NOT EXISTS (SELECT FROM fermata.ledger_offset o WHERE o.cluster_id = $1::text AND o.topic = "
 	"t.topic"
@@ -96,9 +96,7 @@ static enum fate ready_rows(void *context, const PGresult *rows, struct error *e
 	struct relay_take *take = context;
 	struct row row = row_at(rows, 0, NULL);
 
-	take->ledger.next = row_int8(&row);
-	take->ledger.doubt_before = row_time(&row);
-	row_fixed(&row, take->ledger.routes_digest, sizeof(take->ledger.routes_digest));
+	row_ledger(&row, &take->ledger);
 	take->ready = row_bool(&row);
 	return row_end(&row, error);
 }
@@ -334,7 +332,7 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 	};
 
 	memset(ret_take, 0, sizeof(*ret_take));
-	ret_take->ledger = (struct ledger){ .next = LEDGER_NONE, .doubt_before = TIME_NONE };
+	ret_take->ledger = (struct ledger){ .next = LEDGER_NONE, .doubt.before = TIME_NONE };
 	enum fate fate = transaction_begin(store, TRANSACTION_SNAPSHOT, error);
 	return fate == FATE_OK ? take_both(store, &taking, error) : fate;
 }

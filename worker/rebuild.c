@@ -141,9 +141,9 @@ static enum fate doubt_ledger(struct rebuild *rebuild, const struct ledger_row *
 	struct shard shard = { rebuild->worker.cluster_id, topic, row->partition };
 	size_t count = DOUBT_BATCH;
 	enum fate fate = FATE_OK;
-	while (fate == FATE_OK && count == DOUBT_BATCH && row->ledger.doubt_before != TIME_NONE)
-		fate = store_ledger_doubt(rebuild->store, &shard, row->ledger.next, row->ledger.doubt_before,
-		                          RELAY_DOUBT, clock_real_us(), DOUBT_BATCH, &count, error);
+	while (fate == FATE_OK && count == DOUBT_BATCH && row->ledger.doubt.before != TIME_NONE)
+		fate = store_ledger_doubt(rebuild->store, &shard, row->ledger.next, row->ledger.doubt, RELAY_DOUBT,
+		                          clock_real_us(), DOUBT_BATCH, &count, error);
 	return fate;
 }
 

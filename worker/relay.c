@@ -259,7 +259,7 @@ static enum fate take(struct relay *relay, struct relay_take *ret_take, struct e
 		              "%s [%" PRId32 "]: the database says that it was read under other routes", relay->topic,
 		              relay->partition); /* a restore: else every shard would wait for this one */
 	if (fate == FATE_OK)
-		relay->doubt_before = ret_take->ledger.doubt_before;
+		relay->doubt = ret_take->ledger.doubt;
 	return fate;
 }
 

@@ -87,7 +87,7 @@ struct relay {
 	struct relay_blame blame[2]; /* [0] gate events, [1] resumes of the transaction at hand */
 
 	int64_t mine;         /* ledger_offset.next as this relay last read or wrote it */
-	int64_t doubt_before; /* or TIME_NONE */
+	struct doubt doubt;   /* of ledger_offset, the same */
 	int64_t reported;     /* the highest offset of a resume that was reported; -1: none */
 	int64_t idle_read_ms; /* mono: when the ledger is read on next while idle */
 	int64_t gather_ms;    /* mono: not before then are rows taken again; 0: at once */

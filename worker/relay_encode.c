@@ -372,6 +372,14 @@ static int64_t decided_by(const struct checkpoint *row)
 	return row->decided_at > row->appended_at ? row->decided_at : row->appended_at;
 }
 
+/* Of a doubt about records below an offset up to which an operator has settled it, the row is free; of a later one it is
+ * not. */
+static bool in_doubt(const struct relay *relay, const struct checkpoint *row)
+{
+	const struct doubt *doubt = &relay->doubt;
+	return doubt->before != TIME_NONE && decided_by(row) < doubt->before && row->doubt_settled < doubt->below;
+}
+
 /* What must not be published at all, or not by us: says why, or NULL. */
 static const char *obstacle(struct relay *relay, const struct checkpoint *row, enum gate_state *ret_state)
 {
@@ -380,7 +388,7 @@ static const char *obstacle(struct relay *relay, const struct checkpoint *row, e
 		return "its resume is larger than the resumes topic takes: raise max.message.bytes of the topic, "
 			   "then "
 			   "retry it";
-	if (relay->doubt_before != TIME_NONE && decided_by(row) < relay->doubt_before) {
+	if (in_doubt(relay, row)) {
 		*ret_state = GATE_IN_DOUBT;
 		return RELAY_DOUBT;
 	}

@@ -23,7 +23,7 @@ struct reading {
 	int64_t position; /* the last record's offset + 1, or that of the end-of-partition event */
 	int64_t until;    /* read at least up to here; -1: up to the end as it is met */
 	bool at_end;      /* an end-of-partition event was the last thing seen */
-	bool doubt_open;  /* doubt_before is to be the time of the first record still there */
+	bool doubt_open;  /* the time of the doubt is to be that of the first record still there */
 	bool rebuild;     /* the database knew nothing of this ledger when its reading began */
 	int64_t latest;   /* the time of the last record that was read */
 	struct ledger_found *found;
@@ -83,8 +83,8 @@ static void doubt_rebuilt(struct reading *reading)
 {
 	struct relay *relay = reading->relay;
 	if (reading->rebuild && reading->latest != TIME_NONE &&
-	    reading->latest - RELAY_DOUBT_US > relay->doubt_before)
-		relay->doubt_before = reading->latest - RELAY_DOUBT_US;
+	    reading->latest - RELAY_DOUBT_US > relay->doubt.before)
+		relay->doubt = (struct doubt){ reading->latest - RELAY_DOUBT_US, reading->position };
 }
 
 /* In the place of a digest of routes, while a ledger is being read. */
@@ -110,7 +110,7 @@ static enum fate advance(struct reading *reading, bool last, struct error *error
 	size_t fresh = 0;
 	enum fate fate = failpoint(FAILPOINT_RELAY_BEFORE_ADVANCE, error);
 	if (fate == FATE_OK)
-		fate = store_ledger_advance(relay->store, &shard, relay->mine, reading->position, relay->doubt_before,
+		fate = store_ledger_advance(relay->store, &shard, relay->mine, reading->position, relay->doubt,
 		                            last && !relay->rebuilding ? relay->worker->routes_digest
 		                                                       : unread_digest(reading),
 		                            reading->found, reading->found_len, &fresh, error);
@@ -207,7 +207,7 @@ static enum fate note_found(struct reading *reading, const struct record *record
 static enum fate on_record(struct reading *reading, struct record *record, struct error *error)
 {
 	if (reading->doubt_open) {
-		reading->relay->doubt_before = record->at.appended_at;
+		reading->relay->doubt.before = record->at.appended_at;
 		reading->doubt_open = false;
 	}
 	enum fate fate = note_found(reading, record, error);
@@ -254,7 +254,7 @@ static enum fate read_until(struct reading *reading, struct error *error)
 			return fate;
 	}
 	if (reading->doubt_open) /* nothing is there any more */
-		reading->relay->doubt_before = clock_real_us();
+		reading->relay->doubt.before = clock_real_us();
 	return advance(reading, true, error);
 }
 
@@ -288,7 +288,7 @@ static enum fate plan_reading(struct relay *relay, struct reading *reading, stru
 	if (fate != FATE_OK)
 		return fate;
 	relay->mine = ledger.next;
-	relay->doubt_before = ledger.doubt_before;
+	relay->doubt = ledger.doubt;
 	if (ledger.next != LEDGER_NONE && ledger.next > high)
 		return error_set(error, FATE_RETRY, ERR_STALE,
 		                 "ALARM %s [%" PRId32 "]: the database has read it up to %" PRId64
@@ -298,6 +298,8 @@ static enum fate plan_reading(struct relay *relay, struct reading *reading, stru
 	reading->position = ledger.next == LEDGER_NONE || cut ? low : ledger.next;
 	reading->until = high;
 	reading->doubt_open = cut;
+	if (cut)
+		relay->doubt.below = low;
 	reading->rebuild = relay->rebuilding || ledger.next == LEDGER_NONE ||
 	                   memcmp(ledger.routes_digest, relay_rebuilding, sizeof(ledger.routes_digest)) == 0;
 	reading->latest = TIME_NONE;
@@ -319,7 +321,7 @@ enum fate relay_read_ledger(struct relay *relay, struct error *error)
 	}
 	if (reading.position >= reading.until) { /* nothing to read; the digest of the routes is written */
 		if (reading.doubt_open)
-			relay->doubt_before = clock_real_us();
+			relay->doubt.before = clock_real_us();
 		return advance(&reading, true, error);
 	}
 	return run_reading(relay, &reading, error);

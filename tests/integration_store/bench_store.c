@@ -304,7 +304,7 @@ int main(int argc, char **argv)
 	server_cpu_ms = 0;
 	world_run("INSERT INTO fermata.resumes_topic VALUES ('resumes', 2)");
 	for (size_t i = 0; i < 2; i++)
-		assert_ok(store_ledger_advance(store, &shards[i], LEDGER_NONE, 0, TIME_NONE, digest, NULL, 0, &fresh,
+		assert_ok(store_ledger_advance(store, &shards[i], LEDGER_NONE, 0, NO_DOUBT, digest, NULL, 0, &fresh,
 		                               &error),
 		          error);
 	assert_ok(store_payload_days(store, T0, 2, &error), error);

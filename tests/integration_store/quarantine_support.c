@@ -13,7 +13,8 @@ int begin_quarantine(void **state)
 {
 	(void)state;
 	world_run("TRUNCATE fermata.checkpoint, fermata.payload, fermata.decision, fermata.outbox,"
-	          " fermata.gate_outbox, fermata.expiry, fermata.ledger_offset, fermata.resumes_topic");
+	          " fermata.gate_outbox, fermata.expiry, fermata.ledger_offset, fermata.resumes_topic,"
+	          " fermata.installation");
 	world_run("ALTER TABLE fermata.audit DISABLE TRIGGER audit_is_kept; DELETE FROM fermata.audit;"
 	          "ALTER TABLE fermata.audit ENABLE TRIGGER audit_is_kept");
 	arena = arena_new((size_t)1 << 26);
@@ -57,6 +58,18 @@ void make_open(uint32_t number)
 	quarantine(number, "NULL");
 }
 
+void make_doubted(uint32_t number)
+{
+	char sql[160];
+
+	make_decided(number);
+	snprintf(
+		sql, sizeof(sql),
+		"UPDATE fermata.checkpoint SET state = 'IN_DOUBT', reason = 'gone' WHERE session_id = 'session-%u'",
+		number);
+	world_run(sql);
+}
+
 int64_t number_of(uint32_t number, const char *what)
 {
 	char sql[768];
@@ -90,6 +103,7 @@ struct operator_deed deed_of(uint32_t number)
 void make_ledger(void)
 {
 	world_run("INSERT INTO fermata.resumes_topic VALUES ('resumes', 1);"
+	          "INSERT INTO fermata.installation VALUES (true, 'fermata', '" CLUSTER "', 1);"
 	          "INSERT INTO fermata.ledger_offset VALUES ('" CLUSTER "', 'resumes', 0, 10, NULL,"
 	          " decode('01' || repeat('00', 31), 'hex'))");
 }
@@ -102,4 +116,112 @@ struct relay_take take_rows(void)
 	          error);
 	assert_true(rows.ready);
 	return rows;
+}
+
+/* ---- at once ---- */
+
+void *act(void *argument)
+{
+	struct acting *acting = argument;
+
+	acting->fate = acting->way(acting->store, &acting->deed, acting->arena, &acting->result, &acting->error);
+	return NULL;
+}
+
+void begin_acting(struct acting *acting)
+{
+	assert_int_equal(pthread_create(&acting->thread, NULL, act, acting), 0);
+}
+
+void start_acting(struct acting *acting, uint32_t number, way_to_test *way)
+{
+	*acting = (struct acting){
+		.store = open_store("actor"), .arena = arena_new((size_t)1 << 24), .deed = deed_of(number), .way = way
+	};
+	begin_acting(acting);
+}
+
+void join_acting(struct acting *acting)
+{
+	assert_int_equal(pthread_join(acting->thread, NULL), 0);
+}
+
+void finish_acting(struct acting *acting, bool done)
+{
+	join_acting(acting);
+	assert_fate(FATE_OK, acting->fate, acting->error);
+	assert_int_equal(acting->result.done, done);
+	store_close(acting->store);
+	arena_free(acting->arena);
+}
+
+static void *mark(void *argument)
+{
+	struct marking *marking = argument;
+	size_t made;
+
+	marking->fate = store_ledger_advance(marking->store, &shard, 10, 12, NO_DOUBT, routes, &marking->found, 1,
+	                                     &made, &marking->error);
+	return NULL;
+}
+
+void start_marking(struct marking *marking, uint32_t number)
+{
+	*marking = (struct marking){
+		.store = open_store("relay"),
+		.found = { .checkpoint_id = uuid_of(number), .verdict = VERDICT_APPROVED, .appended_at = NOW },
+	};
+	assert_int_equal(pthread_create(&marking->thread, NULL, mark, marking), 0);
+}
+
+void finish_marking(struct marking *marking)
+{
+	assert_int_equal(pthread_join(marking->thread, NULL), 0);
+	assert_fate(FATE_OK, marking->fate, marking->error);
+	store_close(marking->store);
+}
+
+/* (Inside of a transaction the view of the sessions stays as it was first seen.) */
+void wait_for_lock(const char *name)
+{
+	char sql[256];
+
+	snprintf(sql, sizeof(sql),
+	         "SELECT pg_stat_clear_snapshot(); SELECT count(*) FROM pg_stat_activity WHERE datname = "
+	         "current_database()"
+	         " AND application_name = '%s' AND wait_event_type = 'Lock'",
+	         name);
+	world_wait(sql);
+}
+
+void race_with_the_ledger(uint32_t first, uint32_t second, way_to_test *way)
+{
+	struct acting acting;
+	struct marking marking;
+
+	/* R2 is first: it has marked the row, and is held up at its last statement. */
+	world_run("UPDATE fermata.ledger_offset SET next = 10");
+	world_run("BEGIN; SELECT 1 FROM fermata.ledger_offset FOR UPDATE");
+	start_marking(&marking, first);
+	wait_for_lock("relay");
+	start_acting(&acting, first, way);
+	wait_for_lock("actor");
+	world_run("COMMIT");
+	finish_marking(&marking);
+	finish_acting(&acting, false);
+	assert_row(first, "state = 'RESUMED' AND from_ledger AND NOT " IN_OUTBOX);
+	assert_int_equal(number_of(first, AUDIT_ROWS), 0);
+
+	/* The operator is first: it has changed the row, and is held up at the gate event. */
+	world_run("UPDATE fermata.ledger_offset SET next = 10");
+	world_run("BEGIN; SELECT 1 FROM fermata.gate_outbox FOR UPDATE");
+	start_acting(&acting, second, way);
+	wait_for_lock("actor");
+	start_marking(&marking, second);
+	wait_for_lock("relay");
+	world_run("COMMIT");
+	finish_acting(&acting, true);
+	finish_marking(&marking);
+	assert_row(second, "state = 'RESUMED' AND published AND NOT " IN_OUTBOX);
+	assert_int_equal(take_rows().rows_len, 0);
 }

@@ -86,7 +86,7 @@ static enum fate call_advance(struct error *error)
 {
 	size_t fresh;
 
-	return store_ledger_advance(store, &shard, 5, 5, TIME_NONE, digest, NULL, 0, &fresh, error);
+	return store_ledger_advance(store, &shard, 5, 5, NO_DOUBT, digest, NULL, 0, &fresh, error);
 }
 
 static enum fate call_expiry(struct error *error)
@@ -163,7 +163,7 @@ static void every_call_survives_the_end_of_its_session(void **state)
 
 	begin_batch(store, arena, &move, NULL, 0, NULL);
 	assert_ok(store_commit(store, &error), error);
-	assert_ok(store_ledger_advance(store, &shard, LEDGER_NONE, 5, TIME_NONE, digest, NULL, 0, &fresh, &error),
+	assert_ok(store_ledger_advance(store, &shard, LEDGER_NONE, 5, NO_DOUBT, digest, NULL, 0, &fresh, &error),
 	          error);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		assert_ok(calls[i](&error), error);

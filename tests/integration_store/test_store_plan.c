@@ -71,7 +71,7 @@ static void relay_round(void)
 	assert_ok(
 		store_relay_mark(store, &shard, ledger, ledger, sent, take.rows_len, sent, take.rows_len, T0, &error),
 		error);
-	assert_ok(store_ledger_advance(store, &shard, ledger, ledger, TIME_NONE, digest, found, take.rows_len,
+	assert_ok(store_ledger_advance(store, &shard, ledger, ledger, NO_DOUBT, digest, found, take.rows_len,
 	                               &fresh, &error),
 	          error);
 }
@@ -160,7 +160,7 @@ static void what_is_read_does_not_grow_with_the_tables(void **state)
 	store = open_store("plan");
 	world_run("INSERT INTO fermata.resumes_topic VALUES ('resumes', 1)");
 	assert_ok(
-		store_ledger_advance(store, &shard, LEDGER_NONE, ledger, TIME_NONE, digest, NULL, 0, &fresh, &error),
+		store_ledger_advance(store, &shard, LEDGER_NONE, ledger, NO_DOUBT, digest, NULL, 0, &fresh, &error),
 		error);
 	world_run("VACUUM ANALYZE");
 	for (int i = 0; i < WARM; i++)

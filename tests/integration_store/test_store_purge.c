@@ -32,7 +32,7 @@ static int setup(void **state)
 	          " ('cluster-1', 'suspends', 0, 1000, 5), ('cluster-1', 'approvals', 3, 2000000, 5);"
 	          "INSERT INTO fermata.resumes_topic VALUES ('resumes', 1)");
 	assert_ok(
-		store_ledger_advance(store, &shard, LEDGER_NONE, 500, TIME_NONE, digest, NULL, 0, &fresh, &error),
+		store_ledger_advance(store, &shard, LEDGER_NONE, 500, NO_DOUBT, digest, NULL, 0, &fresh, &error),
 		error);
 	return 0;
 }
@@ -261,7 +261,7 @@ static void the_ledger_brings_nothing_back(void **state)
 	settled(2, T0);
 	insert_checkpoint(store, arena, make_checkpoint(arena, 4, 100));
 	assert_int_equal(purge_below(store, 1000, 2000000, 100).purged, 1);
-	assert_ok(store_ledger_advance(store, &shard, 500, 501, TIME_NONE, digest, found, 4, &fresh, &error),
+	assert_ok(store_ledger_advance(store, &shard, 500, 501, NO_DOUBT, digest, found, 4, &fresh, &error),
 	          error);
 	assert_int_equal(fresh, 3);
 	assert_int_equal(world_number("SELECT count(*) FROM fermata.checkpoint WHERE state = 'RESUMED'"), 3);

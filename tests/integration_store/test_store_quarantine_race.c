@@ -5,138 +5,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct shard shard = { CLUSTER, "resumes", 0 };
-static const uint8_t routes[32] = { 1 };
-
-/* A deed on a thread and a connection of its own. */
-struct acting {
-	pthread_t thread;
-	struct store *store;
-	struct arena *arena;
-	struct operator_deed deed;
-	bool drops;
-	struct deed_result result;
-	enum fate fate;
-	struct error error;
-};
-
-static void *act(void *argument)
+static enum fate retry(struct store *from, const struct operator_deed *deed, struct arena *into,
+                       struct deed_result *ret_result, struct error *ret_error)
 {
-	struct acting *acting = argument;
-
-	acting->fate = acting->drops ? store_quarantine_drop(acting->store, &acting->deed, acting->arena,
-	                                                     &acting->result, &acting->error)
-	                             : store_quarantine_retry(acting->store, &acting->deed, settles_never, NULL,
-	                                                      acting->arena, &acting->result, &acting->error);
-	return NULL;
-}
-
-/* Waits until the session of that name waits for a lock of another one. (Inside of a transaction the view of the
- * sessions stays as it was first seen.) */
-static void wait_for_lock(const char *name)
-{
-	char sql[256];
-
-	snprintf(sql, sizeof(sql),
-	         "SELECT pg_stat_clear_snapshot(); SELECT count(*) FROM pg_stat_activity WHERE datname = "
-	         "current_database()"
-	         " AND application_name = '%s' AND wait_event_type = 'Lock'",
-	         name);
-	world_wait(sql);
+	return store_quarantine_retry(from, deed, settles_never, NULL, into, ret_result, ret_error);
 }
 
 static void start(struct acting *acting, uint32_t number, bool drops)
 {
-	*acting = (struct acting){ .store = open_store("actor"),
-		                       .arena = arena_new((size_t)1 << 24),
-		                       .deed = deed_of(number),
-		                       .drops = drops };
-	assert_int_equal(pthread_create(&acting->thread, NULL, act, acting), 0);
-}
-
-static void finish(struct acting *acting, bool done)
-{
-	assert_int_equal(pthread_join(acting->thread, NULL), 0);
-	assert_fate(FATE_OK, acting->fate, acting->error);
-	assert_int_equal(acting->result.done, done);
-	store_close(acting->store);
-	arena_free(acting->arena);
-}
-
-/* R2 as a relay makes it, on a thread of its own. */
-struct marking {
-	pthread_t thread;
-	struct store *store;
-	struct ledger_found found;
-	enum fate fate;
-	struct error error;
-};
-
-static void *mark(void *argument)
-{
-	struct marking *marking = argument;
-	size_t made;
-
-	marking->fate = store_ledger_advance(marking->store, &shard, 10, 12, TIME_NONE, routes, &marking->found,
-	                                     1, &made, &marking->error);
-	return NULL;
-}
-
-static void start_marking(struct marking *marking, uint32_t number)
-{
-	*marking = (struct marking){
-		.store = open_store("relay"),
-		.found = { .checkpoint_id = uuid_of(number), .verdict = VERDICT_APPROVED, .appended_at = NOW },
-	};
-	assert_int_equal(pthread_create(&marking->thread, NULL, mark, marking), 0);
-}
-
-static void finish_marking(struct marking *marking)
-{
-	assert_int_equal(pthread_join(marking->thread, NULL), 0);
-	assert_fate(FATE_OK, marking->fate, marking->error);
-	store_close(marking->store);
+	start_acting(acting, number, drops ? store_quarantine_drop : retry);
 }
 
 /* A relay finds the resume in its ledger while the operator's deed waits for it, and the other way round. */
 static void what_the_ledger_holds_is_never_published_again(void **state)
 {
 	(void)state;
-	struct acting acting;
-	struct marking marking;
-
 	make_ledger();
 	for (int drops = 0; drops <= 1; drops++) {
 		uint32_t first = drops ? 6 : 2, second = drops ? 8 : 4;
 		make_decided(first);
 		make_decided(second);
-
-		/* R2 is first: it has marked the row, and is held up at its last statement. */
-		world_run("UPDATE fermata.ledger_offset SET next = 10");
-		world_run("BEGIN; SELECT 1 FROM fermata.ledger_offset FOR UPDATE");
-		start_marking(&marking, first);
-		wait_for_lock("relay");
-		start(&acting, first, drops);
-		wait_for_lock("actor");
-		world_run("COMMIT");
-		finish_marking(&marking);
-		finish(&acting, false);
-		assert_row(first, "state = 'RESUMED' AND from_ledger AND NOT " IN_OUTBOX);
-		assert_int_equal(number_of(first, AUDIT_ROWS), 0);
-
-		/* The operator is first: it has changed the row, and is held up at the gate event. */
-		world_run("UPDATE fermata.ledger_offset SET next = 10");
-		world_run("BEGIN; SELECT 1 FROM fermata.gate_outbox FOR UPDATE");
-		start(&acting, second, drops);
-		wait_for_lock("actor");
-		start_marking(&marking, second);
-		wait_for_lock("relay");
-		world_run("COMMIT");
-		finish(&acting, true);
-		finish_marking(&marking);
-		assert_row(second, "state = 'RESUMED' AND published AND NOT " IN_OUTBOX);
+		race_with_the_ledger(first, second, drops ? store_quarantine_drop : retry);
 	}
-	assert_int_equal(take_rows().rows_len, 0);
 }
 
 /* Intake counts the deciding approval of what is quarantined: the retry that waited sees the verdict. */
@@ -163,7 +53,7 @@ static void a_verdict_that_comes_meanwhile_counts(void **state)
 	};
 	assert_ok(store_batch_write(intake, &batch, &error), error);
 	assert_ok(store_commit(intake, &error), error);
-	finish(&acting, true);
+	finish_acting(&acting, true);
 	assert_row(2, "state = 'DECIDED' AND verdict = 'APPROVED' AND reason = 'fine' AND " IN_OUTBOX);
 	assert_row(2, "NOT " IN_EXPIRY);
 	store_close(intake);
@@ -189,7 +79,7 @@ static void a_later_suspend_supersedes_before_and_after(void **state)
 	struct batch_write batch = { .checkpoints = &write, .checkpoints_len = 1 };
 	assert_ok(store_batch_write(intake, &batch, &error), error);
 	assert_ok(store_commit(intake, &error), error);
-	finish(&acting, false);
+	finish_acting(&acting, false);
 	assert_row(2, "state = 'SUPERSEDED' AND NOT " IN_OUTBOX);
 
 	/* The operator is first: intake finds it PENDING, and open. */
@@ -203,7 +93,7 @@ static void a_later_suspend_supersedes_before_and_after(void **state)
 	assert_int_equal(loaded.checkpoints[0]->state, GATE_PENDING);
 	assert_true(checkpoint_is_open(loaded.checkpoints[0]));
 	store_rollback(intake);
-	finish(&acting, true);
+	finish_acting(&acting, true);
 	store_close(intake);
 }
 
@@ -222,7 +112,7 @@ static void an_expiry_under_way_is_waited_for(void **state)
 	start(&acting, 2, true);
 	wait_for_lock("actor");
 	assert_ok(store_commit(reaper, &error), error);
-	finish(&acting, true);
+	finish_acting(&acting, true);
 	assert_row(2, "state = 'RESUMED' AND NOT " IN_EXPIRY);
 	store_close(reaper);
 }
@@ -241,14 +131,14 @@ static void a_deed_that_breaks_off_is_not_done(void **state)
 		world_run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'actor' "
 		          "AND datname = current_database();"
 		          "COMMIT");
-		assert_int_equal(pthread_join(acting.thread, NULL), 0);
+		join_acting(&acting);
 		assert_fate(FATE_RETRY, acting.fate, acting.error);
 		assert_false(acting.result.done);
 		assert_row(2, "state = 'QUARANTINED' AND reason = '" BROKEN "' AND NOT " IN_OUTBOX);
 		assert_int_equal(number_of(2, AUDIT_ROWS), 0);
 		if (drops) {
-			assert_int_equal(pthread_create(&acting.thread, NULL, act, &acting), 0);
-			finish(&acting, true);
+			begin_acting(&acting);
+			finish_acting(&acting, true);
 		} else {
 			store_close(acting.store);
 			arena_free(acting.arena);
@@ -275,7 +165,7 @@ static void *act_in_the_crowd(void *argument)
 
 	for (uint32_t i = 1; i <= ROWS; i++) {
 		acting.deed = deed_of(2 * i);
-		acting.drops = rand_r(&crowd->seed) % 2 == 0;
+		acting.way = rand_r(&crowd->seed) % 2 == 0 ? store_quarantine_drop : retry;
 		pthread_barrier_wait(crowd->barrier);
 		act(&acting);
 		crowd->failed |= acting.fate != FATE_OK;

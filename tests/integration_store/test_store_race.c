@@ -312,7 +312,7 @@ static void *run_marking(void *argument)
 		struct error error = { 0 };
 		size_t fresh;
 		int64_t next = mine == LEDGER_NONE ? 1 : mine + 1;
-		enum fate fate = store_ledger_advance(owner->store, &shard, mine, next, TIME_NONE, digest, found,
+		enum fate fate = store_ledger_advance(owner->store, &shard, mine, next, NO_DOUBT, digest, found,
 		                                      SHARED, &fresh, &error);
 		mine = next;
 		if (fate == FATE_OK)

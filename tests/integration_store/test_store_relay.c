@@ -40,7 +40,7 @@ static size_t advance(const struct shard *shard, int64_t mine, int64_t next, con
 	struct error error = { 0 };
 	size_t fresh = 99;
 
-	assert_ok(store_ledger_advance(store, shard, mine, next, TIME_NONE, today, found, len, &fresh, &error),
+	assert_ok(store_ledger_advance(store, shard, mine, next, NO_DOUBT, today, found, len, &fresh, &error),
 	          error);
 	return fresh;
 }
@@ -101,7 +101,8 @@ static void nothing_is_taken_before_every_ledger_is_read(void **state)
 	assert_false(take.ready); /* the odd one is not */
 	assert_int_equal(take.rows_len, 0);
 	assert_int_equal(take.gates_len, 3); /* gate events do not have to wait */
-	assert_ok(store_ledger_advance(store, &odd, LEDGER_NONE, 5, T0, yesterday, NULL, 0, &fresh, &error),
+	assert_ok(store_ledger_advance(store, &odd, LEDGER_NONE, 5, (struct doubt){ T0, 5 }, yesterday, NULL, 0,
+	                               &fresh, &error),
 	          error);
 	assert_false(take_rows(10, BYTES_MANY, true).ready); /* under other routes */
 	advance(&odd, 5, 5, NULL, 0);
@@ -110,7 +111,7 @@ static void nothing_is_taken_before_every_ledger_is_read(void **state)
 	assert_int_equal(take.rows_len, 3);
 	assert_ok(store_ledger(store, &odd, &ledger, &error), error);
 	assert_int_equal(ledger.next, 5);
-	assert_int_equal(ledger.doubt_before, TIME_NONE);
+	assert_int_equal(ledger.doubt.before, TIME_NONE);
 }
 
 static void rows_come_whole_from_the_lowest(void **state)
@@ -239,11 +240,14 @@ static void a_stale_mark_changes_nothing(void **state)
 	assert_fate(FATE_RETRY, store_relay_mark(store, &even, LEDGER_NONE, 13, &resumed, 1, NULL, 0, T0, &error),
 	            error);
 	assert_int_equal(error.code, ERR_STALE);
-	assert_fate(FATE_RETRY, store_ledger_advance(store, &even, 11, 12, T0, today, &found, 1, &fresh, &error),
+	assert_fate(FATE_RETRY,
+	            store_ledger_advance(store, &even, 11, 12, (struct doubt){ T0, 12 }, today, &found, 1, &fresh,
+	                                 &error),
 	            error);
 	assert_int_equal(error.code, ERR_STALE);
 	assert_fate(FATE_RETRY,
-	            store_ledger_advance(store, &even, LEDGER_NONE, 12, T0, today, &found, 1, &fresh, &error),
+	            store_ledger_advance(store, &even, LEDGER_NONE, 12, (struct doubt){ T0, 12 }, today, &found,
+	                                 1, &fresh, &error),
 	            error);
 	assert_int_equal(error.code, ERR_STALE);
 	assert_fate(FATE_RETRY, store_relay_set_aside(store, &even, 9, &id, GATE_IN_DOUBT, "why", T0, &error),

@@ -390,7 +390,7 @@ static void a_relay_finds_its_payloads_wherever_they_go(void **state)
 		decide_checkpoint(store, arena, 2 * i);
 	}
 	world_run("INSERT INTO fermata.resumes_topic VALUES ('resumes', 1)");
-	assert_ok(store_ledger_advance(store, &shard, LEDGER_NONE, 0, TIME_NONE, digest, NULL, 0, &fresh, &error),
+	assert_ok(store_ledger_advance(store, &shard, LEDGER_NONE, 0, NO_DOUBT, digest, NULL, 0, &fresh, &error),
 	          error);
 	relay_stops = false;
 	assert_int_equal(pthread_create(&thread, NULL, take_without_end, &taker), 0);

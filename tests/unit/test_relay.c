@@ -20,6 +20,21 @@ static void check_all_resumed(bool doubts)
 	}
 }
 
+/* `in-doubt resume` or `drop`, by somebody who knows what was published. */
+static void answer_doubt(int number)
+{
+	struct base_row *row = &play.base.rows[number];
+
+	if (row->state != GATE_IN_DOUBT)
+		return;
+	raise_gate(row, clock_real_us());
+	row->outbox = resumes_of(number) == 0;
+	row->state = row->outbox ? GATE_DECIDED : GATE_RESUMED;
+	row->seq = ++play.base.seq;
+	if (row->outbox)
+		row->doubt_settled = play.base.has_ledger ? play.base.next : 0;
+}
+
 static void note_seed(uint64_t seed)
 {
 	char text[32];
@@ -46,6 +61,9 @@ static void any_trouble(bool intrusion, bool rebuild)
 		play.intrusion = intrusion;
 		for (int lives = 1 + draw(8); lives > 0; lives--) {
 			run_life(1 + draw(10));
+			for (int i = 0; i < CHECKPOINTS; i++)
+				if (chance(20))
+					answer_doubt(i);
 			if (rebuild && chance(10)) {
 				play.base = empty_base();
 				play.has_kept = false;
@@ -55,6 +73,10 @@ static void any_trouble(bool intrusion, bool rebuild)
 		play.trouble = 0;
 		run_life(12);
 		check_all_resumed(play.rebuilt);
+		for (int i = 0; i < CHECKPOINTS; i++)
+			answer_doubt(i);
+		run_life(12);
+		check_all_resumed(false);
 	}
 }
 
@@ -185,6 +207,39 @@ static void a_rebuild_doubts_what_its_ledger_outlived(void **state)
 		assert_int_equal(play.base.rows[i].state, i < 2 ? GATE_IN_DOUBT : GATE_RESUMED);
 }
 
+/* An operator says that it was not published. Whatever relay comes then does not ask the same again, and asks once more
+ * when more of the ledger has gone than was gone then: the database may be one of before it was published. */
+static void an_answer_is_good_for_the_doubt_that_it_was_given_for(void **state)
+{
+	(void)state;
+	play_begin(10);
+	for (int i = 0; i < 20; i++)
+		append(MARK_CONTROL, NULL);
+	play.broker.low = 20;
+	for (int i = 0; i < CHECKPOINTS; i++)
+		play.decided_at[i] = play.now_ms * 1000 - SECOND;
+	run_life(8); /* nothing is left: all of them are in doubt */
+	for (int i = 0; i < CHECKPOINTS; i++)
+		assert_int_equal(play.base.rows[i].state, GATE_IN_DOUBT);
+	answer_doubt(0);
+	struct base answered = play.base;
+	run_life(8);
+	run_life(8);
+	assert_int_equal(play.base.rows[0].state, GATE_RESUMED);
+	assert_int_equal(play.base.rows[1].state, GATE_IN_DOUBT);
+	assert_int_equal(resumes_of(0), 1);
+
+	play.base = answered;
+	assert_int_equal(play.base.rows[0].state, GATE_DECIDED);
+	play.broker.low = play.broker.len;
+	run_life(8);
+	assert_int_equal(play.base.rows[0].state, GATE_IN_DOUBT);
+	answer_doubt(0); /* it was published: dropped */
+	run_life(8);
+	assert_int_equal(play.base.rows[0].state, GATE_RESUMED);
+	assert_int_equal(resumes_of(0), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +254,7 @@ int main(void)
 		cmocka_unit_test(a_new_connection_ends_the_term),
 		cmocka_unit_test(a_ledger_cut_short_is_doubted),
 		cmocka_unit_test(a_rebuild_doubts_what_its_ledger_outlived),
+		cmocka_unit_test(an_answer_is_good_for_the_doubt_that_it_was_given_for),
 	};
 
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);

@@ -68,6 +68,7 @@ struct base_row {
 	bool outbox;
 	int64_t seq;
 	int64_t decided_at;
+	int64_t doubt_settled;
 	int64_t version;
 	int64_t gate; /* version in gate_outbox; 0: no row */
 };
@@ -77,7 +78,7 @@ struct base {
 	int64_t seq;
 	bool has_ledger;
 	int64_t next;
-	int64_t doubt_before;
+	struct doubt doubt;
 	uint8_t routes_digest[32]; /* of the ledger's row */
 };
 

@@ -56,12 +56,12 @@ bool store_notified(struct store *store)
 
 static inline struct ledger ledger_row(void)
 {
-	struct ledger row = { .next = LEDGER_NONE, .doubt_before = TIME_NONE };
+	struct ledger row = { .next = LEDGER_NONE, .doubt.before = TIME_NONE };
 
 	if (!play.base.has_ledger)
 		return row;
 	row.next = play.base.next;
-	row.doubt_before = play.base.doubt_before;
+	row.doubt = play.base.doubt;
 	memcpy(row.routes_digest, play.base.routes_digest, sizeof(row.routes_digest));
 	return row;
 }
@@ -95,7 +95,7 @@ static inline void raise_gate(struct base_row *row, int64_t version)
 }
 
 enum fate store_ledger_advance(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
-                               int64_t doubt_before, const uint8_t routes_digest[32],
+                               struct doubt doubt, const uint8_t routes_digest[32],
                                const struct ledger_found *found, size_t len, size_t *ret_new,
                                struct error *error)
 {
@@ -118,7 +118,7 @@ enum fate store_ledger_advance(struct store *store, const struct shard *shard, i
 	}
 	play.base.has_ledger = true;
 	play.base.next = next;
-	play.base.doubt_before = doubt_before;
+	play.base.doubt = doubt;
 	memcpy(play.base.routes_digest, routes_digest, sizeof(play.base.routes_digest));
 	return answer_lost() ? trouble(error) : FATE_OK;
 }
@@ -137,6 +137,7 @@ static inline struct checkpoint *row_copy(struct arena *arena, int number)
 		.has_verdict = row->decided,
 		.verdict = VERDICT_REJECTED,
 		.decided_at = row->decided_at,
+		.doubt_settled = row->doubt_settled,
 		.appended_at = 0,
 		.expires_at = TIME_NONE,
 		.version = row->version,

@@ -1,7 +1,18 @@
-#include "store/store_quarantine.h"
+#include "store/store_way_out.h"
 
 #include "store/store_audit.h"
+#include "store/store_connection.h"
 #include "store/store_record.h"
+
+/* Read with what it is about, not locked: a relay that moves it meanwhile knows more than the operator did, and may have
+ * a doubt of its own. */
+static const struct statement settle_doubt = {
+	"settling a doubt",
+	"UPDATE fermata.checkpoint c SET doubt_settled = l.next FROM fermata.ledger_offset l, "
+	"fermata.installation i"
+	" WHERE c.checkpoint_id = $1::uuid AND l.cluster_id = i.cluster_id AND l.topic = c.resumes_topic"
+	" AND l.partition = c.resumes_partition",
+};
 
 /* ---- what becomes of the row ---- */
 
@@ -42,11 +53,28 @@ static enum fate retry(struct checkpoint_write *write, struct checkpoint *row,
 	return FATE_OK;
 }
 
-static enum fate drop(struct checkpoint_write *write, struct checkpoint *row,
+/* One way out of a state, and what only some of them want to know. */
+struct way_out {
+	const char *what; /* AUDIT_... */
+	enum gate_state from;
+	const char *place;               /* dropped out of what; NULL: it is not dropped */
+	const char *was;                 /* for the record: "it was quarantined" */
+	settles_without_resume *settles; /* or NULL: nothing is */
+	void *context;
+	bool settles_doubt;
+};
+
+static bool settles_row(const struct way_out *way, const struct checkpoint *row)
+{
+	return way->settles != NULL && row->has_verdict && row->verdict != VERDICT_APPROVED &&
+	       way->settles(way->context, row->tenant, row->agent);
+}
+
+static enum fate drop(struct checkpoint_write *write, struct checkpoint *row, const struct way_out *way,
                       const struct operator_deed *deed, struct arena *arena, struct error *error)
 {
 	bool why = deed->reason.len > 0;
-	char *reason = arena_printf(arena, "dropped out of quarantine by %.*s%s%.*s", (int)deed->who.len,
+	char *reason = arena_printf(arena, "dropped out of %s by %.*s%s%.*s", way->place, (int)deed->who.len,
 	                            (const char *)deed->who.data, why ? ": " : "",
 	                            why ? (int)deed->reason.len : 0, why ? (const char *)deed->reason.data : "");
 
@@ -73,25 +101,33 @@ static enum fate lock(struct store *store, const struct operator_deed *deed, str
 	return store_batch_begin(store, &request, arena, ret_loaded, error);
 }
 
-static enum fate record(struct store *store, const struct operator_deed *deed, const char *what,
+static enum fate record(struct store *store, const struct operator_deed *deed, const struct way_out *way,
                         const struct checkpoint *row, struct view was, struct arena *arena,
                         struct error *error)
 {
 	char *details =
-		arena_printf(arena, "%s%s%s; it was quarantined: %.*s", gate_state_name(row->state),
-	                 row->has_verdict ? ", " : "", row->has_verdict ? verdict_name(row->verdict) : "",
-	                 (int)was.len, was.len > 0 ? (const char *)was.data : "");
+		arena_printf(arena, "%s%s%s; %s: %.*s", gate_state_name(row->state), row->has_verdict ? ", " : "",
+	                 row->has_verdict ? verdict_name(row->verdict) : "", way->was, (int)was.len,
+	                 was.len > 0 ? (const char *)was.data : "");
 
 	if (details == NULL)
 		return list_no_memory(error);
 	store_audit_add(store, &(struct audit_entry){ .at = deed->now,
 	                                              .who = deed->who,
-	                                              .what = view_of(what),
+	                                              .what = view_of(way->what),
 	                                              .has_checkpoint = true,
 	                                              .checkpoint_id = deed->checkpoint_id,
 	                                              .reason = deed->reason,
 	                                              .details = view_of(details) });
 	return FATE_OK;
+}
+
+static void send_settled(struct store *store, const struct uuid *checkpoint_id)
+{
+	struct params *params = store_params(store);
+
+	param_uuid(params, checkpoint_id);
+	store_send(store, &settle_doubt, params, NULL);
 }
 
 static enum fate write_and_commit(struct store *store, const struct operator_deed *deed,
@@ -107,13 +143,6 @@ static enum fate write_and_commit(struct store *store, const struct operator_dee
 	return fate == FATE_OK ? store_commit(store, error) : fate;
 }
 
-/* Which of the two, and what only one of them wants to know. */
-struct way_out {
-	const char *what;
-	settles_without_resume *settles; /* NULL: drop */
-	void *context;
-};
-
 static enum fate lead_out(struct store *store, const struct operator_deed *deed, const struct way_out *way,
                           struct arena *arena, struct deed_result *ret_result, struct error *error)
 {
@@ -125,20 +154,19 @@ static enum fate lead_out(struct store *store, const struct operator_deed *deed,
 		return fate;
 	struct checkpoint *row = loaded.checkpoints_len > 0 ? loaded.checkpoints[0] : NULL;
 	ret_result->checkpoint = row;
-	if (row == NULL || row->state != GATE_QUARANTINED) {
+	if (row == NULL || row->state != way->from) {
 		store_rollback(store);
 		return FATE_OK;
 	}
 	struct view was = row->reason;
-	if (way->settles == NULL)
-		fate = drop(&write, row, deed, arena, error);
+	if (way->place != NULL)
+		fate = drop(&write, row, way, deed, arena, error);
 	else
-		fate = retry(&write, row, &loaded,
-		             row->has_verdict && row->verdict != VERDICT_APPROVED &&
-		                 way->settles(way->context, row->tenant, row->agent),
-		             error);
+		fate = retry(&write, row, &loaded, settles_row(way, row), error);
+	if (fate == FATE_OK && way->settles_doubt)
+		send_settled(store, &deed->checkpoint_id);
 	if (fate == FATE_OK)
-		fate = record(store, deed, way->what, row, was, arena, error);
+		fate = record(store, deed, way, row, was, arena, error);
 	if (fate == FATE_OK)
 		fate = write_and_commit(store, deed, &write, row, error);
 	ret_result->done = fate == FATE_OK;
@@ -161,7 +189,11 @@ enum fate store_quarantine_retry(struct store *store, const struct operator_deed
                                  settles_without_resume *settles, void *context, struct arena *arena,
                                  struct deed_result *ret_result, struct error *error)
 {
-	struct way_out way = { AUDIT_QUARANTINE_RETRY, settles, context };
+	struct way_out way = { .what = AUDIT_QUARANTINE_RETRY,
+		                   .from = GATE_QUARANTINED,
+		                   .was = "it was quarantined",
+		                   .settles = settles,
+		                   .context = context };
 
 	return lead_out_or_roll_back(store, deed, &way, arena, ret_result, error);
 }
@@ -169,7 +201,30 @@ enum fate store_quarantine_retry(struct store *store, const struct operator_deed
 enum fate store_quarantine_drop(struct store *store, const struct operator_deed *deed, struct arena *arena,
                                 struct deed_result *ret_result, struct error *error)
 {
-	struct way_out way = { .what = AUDIT_QUARANTINE_DROP };
+	static const struct way_out way = { .what = AUDIT_QUARANTINE_DROP,
+		                                .from = GATE_QUARANTINED,
+		                                .place = "quarantine",
+		                                .was = "it was quarantined" };
+
+	return lead_out_or_roll_back(store, deed, &way, arena, ret_result, error);
+}
+
+enum fate store_doubt_resume(struct store *store, const struct operator_deed *deed, struct arena *arena,
+                             struct deed_result *ret_result, struct error *error)
+{
+	static const struct way_out way = {
+		.what = AUDIT_DOUBT_RESUME, .from = GATE_IN_DOUBT, .was = "it was in doubt", .settles_doubt = true
+	};
+
+	return lead_out_or_roll_back(store, deed, &way, arena, ret_result, error);
+}
+
+enum fate store_doubt_drop(struct store *store, const struct operator_deed *deed, struct arena *arena,
+                           struct deed_result *ret_result, struct error *error)
+{
+	static const struct way_out way = {
+		.what = AUDIT_DOUBT_DROP, .from = GATE_IN_DOUBT, .place = "doubt", .was = "it was in doubt"
+	};
 
 	return lead_out_or_roll_back(store, deed, &way, arena, ret_result, error);
 }

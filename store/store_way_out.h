@@ -1,13 +1,13 @@
 /*
- * store_quarantine.h - how an operator leads a checkpoint out of quarantine.
+ * store_way_out.h - how an operator leads a checkpoint out of quarantine, and out of doubt.
  *
  * Each call is one transaction, committed. The row is locked first and its state looked at under the lock, so that
  * a relay, intake and another operator may be at work: whoever is second finds what the first one left. It is the
  * order in which intake locks and writes. With the change go its gate event, its row in fermata.audit, and a
  * NOTIFY for the relays.
  */
-#ifndef FERMATA_STORE_STORE_QUARANTINE_H
-#define FERMATA_STORE_STORE_QUARANTINE_H
+#ifndef FERMATA_STORE_STORE_WAY_OUT_H
+#define FERMATA_STORE_STORE_WAY_OUT_H
 
 #include "store/store.h"
 
@@ -20,7 +20,7 @@ struct operator_deed {
 
 struct deed_result {
 	struct checkpoint *checkpoint; /* as it is now, in the arena, without its body; NULL: there is none */
-	bool done;                     /* false: it was not QUARANTINED, and nothing was changed */
+	bool done; /* false: it was not in the state that this leads out of, and nothing was changed */
 };
 
 /* Should a verdict that is not APPROVED be settled without a resume (routes.*.on_reject = drop)? */
@@ -41,5 +41,16 @@ FM_MUSTCHECK enum fate store_quarantine_retry(struct store *store, const struct 
 FM_MUSTCHECK enum fate store_quarantine_drop(struct store *store, const struct operator_deed *deed,
                                              struct arena *arena, struct deed_result *ret_result,
                                              struct error *error);
+
+/* What is IN_DOUBT was not published, the operator says: DECIDED, and into the outbox. The row remembers up to where its
+ * ledger had been read by then, so that no relay has the same doubt again; it may have a later one. RETRY as above. */
+FM_MUSTCHECK enum fate store_doubt_resume(struct store *store, const struct operator_deed *deed,
+                                          struct arena *arena, struct deed_result *ret_result,
+                                          struct error *error);
+
+/* What is IN_DOUBT was published, or is not to be: as store_quarantine_drop. */
+FM_MUSTCHECK enum fate store_doubt_drop(struct store *store, const struct operator_deed *deed,
+                                        struct arena *arena, struct deed_result *ret_result,
+                                        struct error *error);
 
 #endif
