@@ -21,9 +21,8 @@ static const char stored_sql[] =
 
 static void give(struct run *run, struct bench_figure *figure, int64_t count)
 {
-	figure->size = run->plan->size;
 	figure->count = count;
-	run->host->figure(run->host->context, figure);
+	run_give(run, figure);
 }
 
 /* ---- memory ---- */
@@ -119,8 +118,8 @@ static void give_memory(struct run *run, double few, double at_once, double rest
 
 /* ---- disk ---- */
 
-/* As vacuum leaves the tables: what was deleted from the lists of work is free, or gone. */
-static enum fate give_disk(struct run *run, int64_t empty, struct error *error)
+/* What the sessions after the first `made` of them added, as vacuum leaves the tables: what was deleted from the lists of work is free, or gone. */
+static enum fate give_disk(struct run *run, int64_t empty, uint32_t made, struct error *error)
 {
 	struct bench_figure figure = { .phase = BENCH_ASLEEP,
 		                           .what = "stored for a session asleep",
@@ -135,9 +134,9 @@ static enum fate give_disk(struct run *run, int64_t empty, struct error *error)
 		fate = database_number(run->database, stored_sql, NULL, &stored, error);
 	if (fate != FATE_OK)
 		return fate;
-	figure.value = (double)(stored - empty) / run->made;
+	figure.value = (double)(stored - empty) / (run->made - made);
 	figure.limit = run->zstd_len > 0 ? run->zstd_sum / (double)run->zstd_len + ROW_BYTES : 0;
-	give(run, &figure, run->made);
+	give(run, &figure, run->made - made);
 	return FATE_OK;
 }
 
@@ -178,6 +177,7 @@ enum fate phase_asleep(struct run *run, struct error *error)
 	bool restart = run->plan->phases[BENCH_RESTART], asleep = run->plan->phases[BENCH_ASLEEP];
 	double few = 0, few_at_once, at_once, rested;
 	int64_t empty = 0;
+	uint32_t made = run->made;
 	enum fate fate = FATE_OK;
 
 	if (asleep)
@@ -190,7 +190,7 @@ enum fate phase_asleep(struct run *run, struct error *error)
 		fate = memory_of(run, run->plan->asleep, &at_once, &rested, error);
 	if (fate == FATE_OK && asleep) {
 		give_memory(run, few, at_once, rested);
-		fate = give_disk(run, empty, error);
+		fate = give_disk(run, empty, made, error);
 	}
 	return fate == FATE_OK && restart ? restarts(run, error) : fate;
 }

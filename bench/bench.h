@@ -30,6 +30,7 @@ struct bench_plan {
 	uint32_t sessions; /* of each phase that measures throughput */
 	uint32_t asleep;   /* of the phase ASLEEP, those of SUSPEND among them; at least sessions */
 	uint32_t few;      /* what the memory is compared with, and warms everything up */
+	uint32_t settled;  /* settled sessions that are put into the tables before anything is measured */
 	int latency_s;     /* how long at BENCH_RATE decisions a second */
 	int settle_s;      /* before memory is looked at */
 	bool kill; /* a restart after kill -9, too: it waits until Kafka gives the dead member up (45 s) */
@@ -62,6 +63,7 @@ struct bench_figure {
 	bool goal_of_value;   /* the goal is of the value itself, else of value / limit */
 	bool goal_at_most;    /* else: at least */
 	int64_t count;        /* how many things it is the figure of */
+	uint32_t settled;     /* rows that were settled before anything was measured */
 	double seconds;       /* how long that took; 0 where it says nothing */
 };
 

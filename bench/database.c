@@ -172,6 +172,15 @@ enum fate database_text(struct database *database, const char *sql, char *ret_te
 
 /* ---- COPY ---- */
 
+/* What libpq has to say before the connection takes another statement. */
+static void drain(struct database *database)
+{
+	PGresult *result;
+
+	while ((result = PQgetResult(database->pg)) != NULL)
+		PQclear(result);
+}
+
 static const char header[HEADER_LEN + 1] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
 static const char trailer[] = "\377\377";
 
@@ -271,8 +280,7 @@ enum fate database_copy_out(struct database *database, const char *query, struct
 		PQfreemem(piece);
 	}
 	fate = expect(database, PQgetResult(database->pg), PGRES_COMMAND_OK, "reading rows", error);
-	while (PQgetResult(database->pg) != NULL)
-		continue;
+	drain(database);
 	return fate == FATE_OK ? find_rows(rows, from, error) : fate;
 }
 
@@ -294,7 +302,6 @@ enum fate database_copy_in(struct database *database, const char *table, const s
 	    PQputCopyEnd(database->pg, NULL) != 1)
 		return failed(database->pg, NULL, "COPY", error);
 	fate = expect(database, PQgetResult(database->pg), PGRES_COMMAND_OK, "COPY", error);
-	while (PQgetResult(database->pg) != NULL)
-		continue;
+	drain(database);
 	return fate;
 }

@@ -244,11 +244,10 @@ static void give(struct run *run, const struct bench_figure *figure)
 	struct bench_figure all = *figure;
 
 	all.phase = BENCH_LATENCY;
-	all.size = run->plan->size;
 	all.unit = "ms";
 	all.goal_at_most = true;
 	all.count = all.count > 0 ? all.count : PARTS_MAX;
-	run->host->figure(run->host->context, &all);
+	run_give(run, &all);
 }
 
 static void give_all(struct run *run, struct samples *samples, const struct parts *parts)

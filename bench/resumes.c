@@ -5,19 +5,18 @@
 #include <string.h>
 
 #define POLL_MS   50
-#define HEAD_US   20000 /* what comes so soon after the first one only says that it has begun */
+#define ASK_MS    10000
+#define LOOK_MS   2
 #define TELL_MASK 255
 
 /* ---- readers ---- */
 
-static enum fate start_reader(const struct run *run, struct reader *reader, const char *topic,
-                              struct error *error)
+static enum fate start_reader(struct reader *reader, const char *topic, struct error *error)
 {
 	int32_t count = 0;
 	struct partition_at *parts;
-	enum fate fate = reader_partitions(reader, topic, 10000, &count, error);
+	enum fate fate = reader_partitions(reader, topic, ASK_MS, &count, error);
 
-	(void)run;
 	if (fate != FATE_OK)
 		return fate;
 	parts = calloc((size_t)count + 1, sizeof(*parts));
@@ -30,15 +29,28 @@ static enum fate start_reader(const struct run *run, struct reader *reader, cons
 	return fate;
 }
 
+static enum fate open_reader(const struct run *run, bool uncommitted, struct reader **ret_reader,
+                             struct error *error)
+{
+	struct reader_settings settings = { .client_id = "fermata-bench",
+		                                .read_uncommitted = uncommitted,
+		                                .record_bytes = 2 * BENCH_SIZE_MAX };
+
+	settings.properties = config_kafka(run->place->config, KAFKA_CONSUMER, &settings.properties_len);
+	return reader_open(ret_reader, &settings, error);
+}
+
 enum fate run_reader(const struct run *run, const char *topic, struct reader **ret_reader,
                      struct error *error)
 {
-	struct reader_settings settings = { .client_id = "fermata-bench", .record_bytes = 2 * BENCH_SIZE_MAX };
-	enum fate fate;
+	enum fate fate = open_reader(run, false, ret_reader, error);
 
-	settings.properties = config_kafka(run->place->config, KAFKA_CONSUMER, &settings.properties_len);
-	fate = reader_open(ret_reader, &settings, error);
-	return fate == FATE_OK ? start_reader(run, *ret_reader, topic, error) : fate;
+	return fate == FATE_OK ? start_reader(*ret_reader, topic, error) : fate;
+}
+
+enum fate run_asker(const struct run *run, struct reader **ret_reader, struct error *error)
+{
+	return open_reader(run, true, ret_reader, error);
 }
 
 /* ---- resumes ---- */
@@ -77,30 +89,72 @@ enum fate run_poll_resume(struct run *run, int timeout_ms, take_resume *take, vo
 }
 
 enum fate run_read_resumes(struct run *run, uint32_t count, take_resume *take, void *context,
-                           struct timing *ret_timing, struct error *error)
+                           struct error *error)
 {
-	struct timing timing = { .count = 0 };
-	uint32_t seen = 0, came, head = 0;
+	uint32_t seen = 0, came;
 	enum fate fate = FATE_OK;
-	int64_t first_us = 0;
 
 	while (fate == FATE_OK && seen < count) {
 		fate = run_poll_resume(run, POLL_MS, take, context, &came, error);
 		seen += came;
-		if (came > 0 && first_us == 0)
-			first_us = timing.began_us = now_us();
-		if (came > 0 && head == 0 && now_us() - first_us > HEAD_US) {
-			timing.began_us = now_us();
-			head = seen;
-		}
 		if (came > 0 && (seen & TELL_MASK) == 0)
 			run_progress(run, "resumes come", seen, count);
 		if (fate == FATE_OK)
 			fate = run_goes_on(run, error);
 	}
-	timing.ended_us = now_us();
-	timing.count = seen - head;
-	*ret_timing = timing;
+	return fate;
+}
+
+/* ---- when they begin ---- */
+
+/* The ends of all partitions, of what is not committed too, put together. */
+static enum fate sum_ends(struct run *run, int32_t partitions, int64_t *ret_sum, struct error *error)
+{
+	int64_t low, end;
+	enum fate fate = FATE_OK;
+
+	*ret_sum = 0;
+	for (int32_t i = 0; i < partitions && fate == FATE_OK; i++) {
+		fate = reader_range(run->ends, run_topic(run, PARAM_TOPICS_RESUMES), i, ASK_MS, &low, &end, error);
+		*ret_sum += end;
+	}
+	return fate;
+}
+
+/* The first record of the first transaction is there long before any can be read. */
+static enum fate await_first(struct run *run, int32_t partitions, int64_t before, int64_t *ret_us,
+                             struct error *error)
+{
+	int64_t sum = before;
+	enum fate fate = FATE_OK;
+
+	while (fate == FATE_OK && sum <= before) {
+		fate = run_pause(run, LOOK_MS, error);
+		if (fate == FATE_OK)
+			fate = sum_ends(run, partitions, &sum, error);
+	}
+	*ret_us = now_us();
+	return fate;
+}
+
+enum fate run_time_resumes(struct run *run, uint32_t count, take_resume *take, void *context,
+                           struct timing *ret_timing, struct error *error)
+{
+	int32_t partitions = 0;
+	int64_t before = 0;
+	enum fate fate =
+		reader_partitions(run->ends, run_topic(run, PARAM_TOPICS_RESUMES), ASK_MS, &partitions, error);
+
+	if (fate == FATE_OK)
+		fate = sum_ends(run, partitions, &before, error);
+	if (fate == FATE_OK)
+		fate = run_start_worker(run, NULL, error);
+	if (fate == FATE_OK)
+		fate = await_first(run, partitions, before, &ret_timing->began_us, error);
+	if (fate == FATE_OK)
+		fate = run_read_resumes(run, count, take, context, error);
+	ret_timing->ended_us = now_us();
+	ret_timing->count = count;
 	return fate;
 }
 

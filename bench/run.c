@@ -1,5 +1,5 @@
 /* run.c - the order of the phases, time, and when to give up. */
-#include "bench/run_inner.h"
+#include "bench/settled.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +120,15 @@ void run_progress(struct run *run, const char *doing, int64_t done, int64_t of)
 	run->host->progress(run->host->context, doing, done, of);
 }
 
+void run_give(struct run *run, const struct bench_figure *figure)
+{
+	struct bench_figure given = *figure;
+
+	given.size = run->plan->size;
+	given.settled = run->plan->settled;
+	run->host->figure(run->host->context, &given);
+}
+
 enum fate run_start_worker(struct run *run, long *ret_pid, struct error *error)
 {
 	long pid;
@@ -173,8 +182,11 @@ static enum fate run_phases(struct run *run, struct error *error)
 		{ BENCH_DECIDE, BENCH_DECIDE, phase_decide },       { BENCH_OUTBOX, BENCH_OUTBOX, phase_outbox },
 		{ BENCH_TOGETHER, BENCH_TOGETHER, phase_together }, { BENCH_LATENCY, BENCH_LATENCY, phase_latency },
 	};
-	enum fate fate = wanted(run, BENCH_ASLEEP) ? FATE_OK : warm_up(run, error);
+	bool settled = run->plan->settled > 0;
+	enum fate fate = wanted(run, BENCH_ASLEEP) && !settled ? FATE_OK : warm_up(run, error);
 
+	if (fate == FATE_OK && settled)
+		fate = settled_fill(run, error);
 	run->host->stop(run->host->context, false);
 	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]) && fate == FATE_OK; i++) {
 		if (!wanted(run, phases[i].phase) && !wanted(run, phases[i].or))
@@ -190,7 +202,7 @@ static enum fate run_phases(struct run *run, struct error *error)
 /* All sessions that the phases will make. */
 static size_t sessions_max(const struct bench_plan *plan)
 {
-	return (size_t)plan->few + plan->asleep + 4 * (size_t)plan->sessions +
+	return 2 * (size_t)plan->few + plan->asleep + 4 * (size_t)plan->sessions +
 	       BENCH_RATE * (size_t)plan->latency_s;
 }
 
@@ -212,12 +224,15 @@ static enum fate open_run(struct run *run, struct error *error)
 		fate = run_producer(run, LINGER_MS, NULL, &run->producer, error);
 	if (fate == FATE_OK)
 		fate = run_reader(run, run_topic(run, PARAM_TOPICS_RESUMES), &run->resumes, error);
+	if (fate == FATE_OK)
+		fate = run_asker(run, &run->ends, error);
 	return fate;
 }
 
 static void close_run(struct run *run)
 {
 	reader_close(run->resumes, 2000);
+	reader_close(run->ends, 2000);
 	producer_close(run->producer);
 	database_close(run->database);
 	session_writer_free(run->writer);

@@ -16,6 +16,7 @@ struct run {
 	struct session_writer *writer;
 	struct producer *producer; /* of suspends and decisions; gathers a little */
 	struct reader *resumes;    /* read_committed, from the beginning on */
+	struct reader *ends;       /* read_uncommitted, and reads nothing: where the resumes end */
 	struct buffer value;
 	struct uuid *ids;                     /* of the sessions, by number */
 	uint8_t *resumed;                     /* was its resume seen? */
@@ -33,7 +34,7 @@ struct run {
 
 int64_t now_us(void);
 
-/* How many in how long. The first things to come are not counted: they say when it began. */
+/* How many in how long. */
 struct timing {
 	int64_t began_us;
 	int64_t ended_us;
@@ -62,6 +63,8 @@ double samples_at(struct samples *samples, double share);
 FM_MUSTCHECK enum fate run_goes_on(struct run *run, struct error *error);
 /* Waits ms, then the same. */
 FM_MUSTCHECK enum fate run_pause(struct run *run, int64_t ms, struct error *error);
+/* One more figure: size and settled are filled in. */
+void run_give(struct run *run, const struct bench_figure *figure);
 /* Something has gone on. */
 void run_progress(struct run *run, const char *doing, int64_t done, int64_t of);
 FM_MUSTCHECK enum fate run_start_worker(struct run *run, long *ret_pid, struct error *error);
@@ -95,7 +98,9 @@ FM_MUSTCHECK enum fate run_await_gates(struct run *run, struct error *error);
 typedef enum fate take_resume(void *context, const struct record *record, uint32_t number,
                               struct error *error);
 
-/* A reader of all partitions of a topic from the beginning on. */
+/* A reader of all partitions of a topic from the beginning on (or one that reads nothing, and may ask where a
+ * topic ends). */
+FM_MUSTCHECK enum fate run_asker(const struct run *run, struct reader **ret_reader, struct error *error);
 FM_MUSTCHECK enum fate run_reader(const struct run *run, const char *topic, struct reader **ret_reader,
                                   struct error *error);
 /* One poll of the resumes; *ret_seen tells how many came (0 or 1). A resume that came before is FATAL ERR_BUG. */
@@ -103,6 +108,10 @@ FM_MUSTCHECK enum fate run_poll_resume(struct run *run, int timeout_ms, take_res
                                        uint32_t *ret_seen, struct error *error);
 /* Until count more were read. take may be NULL. */
 FM_MUSTCHECK enum fate run_read_resumes(struct run *run, uint32_t count, take_resume *take, void *context,
+                                        struct error *error);
+/* Starts a worker and reads so many; the time is from when the first one is on the topic, not committed yet, until the last
+ * one is read. */
+FM_MUSTCHECK enum fate run_time_resumes(struct run *run, uint32_t count, take_resume *take, void *context,
                                         struct timing *ret_timing, struct error *error);
 
 /* ---- the phases ---- */

@@ -166,14 +166,14 @@ static enum fate name_ids(struct session_writer *writer, struct uuid *ret_id, st
 static enum fate put_suspend(struct session_writer *writer, struct suspend_event *event, struct buffer *out,
                              struct error *error)
 {
-	struct view path[] = { VIEW_LITERAL("root"), VIEW_LITERAL("migration") };
-	struct config_entry config[] = {
+	static struct view path[] = { VIEW_LITERAL("root"), VIEW_LITERAL("migration") };
+	static struct config_entry config[] = {
 		{ .key = VIEW_LITERAL("VRAM_limit_gb"), .kind = CONFIG_DOUBLE, .value.real = 16.0 },
 		{ .key = VIEW_LITERAL("user_id"), .kind = CONFIG_STRING, .value.string = VIEW_LITERAL("usr_99") },
 		{ .key = VIEW_LITERAL("retries"), .kind = CONFIG_LONG, .value.number = 3 },
 	};
-	struct tool_permission tools[] = { { VIEW_LITERAL("run_query"), PERMISSION_ASK },
-		                               { VIEW_LITERAL("read_file"), PERMISSION_ALLOW } };
+	static struct tool_permission tools[] = { { VIEW_LITERAL("run_query"), PERMISSION_ASK },
+		                                      { VIEW_LITERAL("read_file"), PERMISSION_ALLOW } };
 
 	event->step.path = path;
 	event->step.path_len = 2;

@@ -7,12 +7,11 @@
 
 static void give(struct run *run, struct bench_figure *figure, const struct timing *timing)
 {
-	figure->size = run->plan->size;
 	figure->value = timing_rate(timing);
 	figure->unit = "/s";
 	figure->count = timing->count;
 	figure->seconds = timing_seconds(timing);
-	run->host->figure(run->host->context, figure);
+	run_give(run, figure);
 }
 
 /* ---- suspend ---- */
@@ -97,9 +96,7 @@ enum fate phase_decide(struct run *run, struct error *error)
 	if (fate == FATE_OK)
 		fate = run_send_decisions(run, run->plan->sessions, error);
 	if (fate == FATE_OK)
-		fate = run_start_worker(run, NULL, error);
-	if (fate == FATE_OK)
-		fate = run_read_resumes(run, run->plan->sessions, NULL, NULL, &timing, error);
+		fate = run_time_resumes(run, run->plan->sessions, NULL, NULL, &timing, error);
 	if (fate == FATE_OK) {
 		run->resumes_per_s = timing_rate(&timing);
 		give(run, &figure, &timing);
@@ -127,9 +124,7 @@ enum fate phase_outbox(struct run *run, struct error *error)
 	if (fate == FATE_OK)
 		fate = outbox_fill(run, run->plan->sessions, error);
 	if (fate == FATE_OK)
-		fate = run_start_worker(run, NULL, error);
-	if (fate == FATE_OK)
-		fate = run_read_resumes(run, run->plan->sessions, kept_take, &kept, &timing, error);
+		fate = run_time_resumes(run, run->plan->sessions, kept_take, &kept, &timing, error);
 	run->host->stop(run->host->context, false);
 	if (fate == FATE_OK)
 		fate = limit_produce(run, &kept, &bare, error);
@@ -169,7 +164,6 @@ static enum fate follow_up(struct run *run, uint32_t until, uint32_t *seen, stru
 static enum fate send_both(struct run *run, uint32_t first, struct timing *timing, struct error *error)
 {
 	uint32_t seen = 0, count = run->plan->sessions;
-	struct timing rest = { .count = 0 };
 	enum fate fate = FATE_OK;
 
 	timing->began_us = now_us();
@@ -187,7 +181,7 @@ static enum fate send_both(struct run *run, uint32_t first, struct timing *timin
 	if (fate == FATE_OK)
 		fate = follow_up(run, first + count, &seen, error);
 	if (fate == FATE_OK)
-		fate = run_read_resumes(run, count - seen, NULL, NULL, &rest, error);
+		fate = run_read_resumes(run, count - seen, NULL, NULL, error);
 	timing->ended_us = now_us();
 	timing->count = count;
 	return fate;

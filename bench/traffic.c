@@ -9,7 +9,8 @@
 #define SPARE_BYTES   ((size_t)1 << 20)
 #define FULL_MS       20
 #define WAIT_MS       200
-#define LOOK_MS       4
+#define LOOK_MS       4  /* until something goes on, which is when it begins */
+#define SELDOM_MS     15 /* then: to ask costs the server something, too */
 #define SAMPLE_EVERY  16
 #define ZSTD_LEVEL    3
 #define FRAMING_BYTES 10 /* of an Avro single object */
@@ -172,7 +173,7 @@ enum fate run_await_suspends(struct run *run, struct timing *ret_timing, struct 
 
 	in = start;
 	while (fate == FATE_OK && in < (int64_t)run->made) {
-		fate = run_pause(run, LOOK_MS, error);
+		fate = run_pause(run, first < 0 ? LOOK_MS : SELDOM_MS, error);
 		if (fate == FATE_OK)
 			fate = database_number(run->database, sql, topic, &in, error);
 		if (in > start && first < 0) {
@@ -200,7 +201,7 @@ enum fate run_await_gates(struct run *run, struct error *error)
 	while (fate == FATE_OK && left > 0) {
 		fate = database_number(run->database, sql, NULL, &left, error);
 		if (fate == FATE_OK && left > 0)
-			fate = run_pause(run, 5 * LOOK_MS, error);
+			fate = run_pause(run, SELDOM_MS, error);
 	}
 	return fate;
 }

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,9 @@
 #define SELDOM_MS 10000
 #define TAKE_BACK "\r\033[K" /* to the beginning of the line, which is cleared */
 #define CELL      64
+
+#define EMPTY_TABLES "on empty tables"
+#define SETTLED_GOAL 0.9
 
 void bench_say_init(struct bench_saying *saying, bool json)
 {
@@ -70,7 +74,8 @@ static void put_real(struct json_line *line, const char *name, double value)
 	json_line_raw(line, name, view_of(text));
 }
 
-static enum fate say_json(const struct bench_figure *figure, struct error *error)
+static enum fate say_json(const struct bench_saying *saying, const struct bench_figure *figure,
+                          struct error *error)
 {
 	struct json_line *line = json_line_new();
 	bool goal = figure->goal > 0, limit = figure->limit > 0;
@@ -80,6 +85,8 @@ static enum fate say_json(const struct bench_figure *figure, struct error *error
 	json_line_text(line, "what", view_of(figure->what));
 	put_real(line, "value", figure->value);
 	json_line_text(line, "unit", view_of(figure->unit));
+	json_line_number(line, "round", saying->round);
+	json_line_number(line, "settled", figure->settled);
 	json_line_number(line, "count", figure->count);
 	put_real(line, "seconds", figure->seconds);
 	if (limit) {
@@ -96,18 +103,81 @@ static enum fate say_json(const struct bench_figure *figure, struct error *error
 	return json_line_write(line, error);
 }
 
+/* ---- what is kept ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool same_kind(const struct bench_figure *a, const struct bench_figure *b)
+{
+	return a->size == b->size && a->phase == b->phase && a->settled == b->settled &&
+	       same_text(a->what, b->what) && same_text(a->limit_of, b->limit_of);
+}
+
+static void keep(struct bench_saying *saying, const struct bench_figure *figure)
+{
+	struct bench_row *row = saying->rows;
+
+	while (row < saying->rows + saying->len && !same_kind(&row->rounds[0], figure))
+		row++;
+	if (row == saying->rows + SAYING_ROWS_MAX || row->len == SAYING_ROUNDS_MAX)
+		return;
+	if (row == saying->rows + saying->len)
+		saying->len++;
+	row->rounds[row->len++] = *figure;
+}
+
 enum fate bench_say_figure(struct bench_saying *saying, const struct bench_figure *figure,
                            struct error *error)
 {
 	enum fate fate;
 
-	if (!saying->json) {
-		if (saying->len < SAYING_FIGURES_MAX)
-			saying->figures[saying->len++] = *figure;
+	keep(saying, figure);
+	if (!saying->json)
 		return FATE_OK;
-	}
-	fate = say_json(figure, error);
+	fate = say_json(saying, figure, error);
 	(void)fflush(stdout);
+	return fate;
+}
+
+/* The same figure of this round on empty tables, or NULL. */
+static const struct bench_figure *on_empty(const struct bench_saying *saying,
+                                           const struct bench_figure *figure)
+{
+	struct bench_figure wanted = *figure;
+
+	wanted.settled = 0;
+	for (size_t i = 0; i < saying->len; i++) {
+		const struct bench_row *row = &saying->rows[i];
+		if (same_kind(&row->rounds[0], &wanted) && row->len >= (size_t)saying->round)
+			return &row->rounds[saying->round - 1];
+	}
+	return NULL;
+}
+
+enum fate bench_say_settled(struct bench_saying *saying, size_t size, uint32_t settled, struct error *error)
+{
+	const char *last = "";
+	size_t len = saying->len;
+	enum fate fate = FATE_OK;
+
+	for (size_t i = 0; i < len && fate == FATE_OK; i++) {
+		struct bench_figure figure = saying->rows[i].rounds[saying->rows[i].len - 1];
+		const struct bench_figure *empty = on_empty(saying, &figure);
+		/* A figure may be there several times, beside several limits. */
+		if (figure.size != size || figure.settled != settled || empty == NULL ||
+		    strcmp(last, figure.what) == 0)
+			continue;
+		last = figure.what;
+		figure.limit = empty->value;
+		figure.limit_of = EMPTY_TABLES;
+		figure.goal_at_most = figure.unit[0] != '/';
+		figure.goal = figure.goal_at_most ? 1 / SETTLED_GOAL : SETTLED_GOAL;
+		figure.goal_of_value = false;
+		fate = bench_say_figure(saying, &figure, error);
+	}
 	return fate;
 }
 
@@ -152,10 +222,12 @@ static void put_goal(char text[CELL], const struct bench_figure *figure)
 static enum fate put_row(struct table *table, const struct bench_figure *figure, struct error *error)
 {
 	char size[CELL], value[CELL], ratio[CELL] = "", goal[CELL], limit[CELL], beside[2 * CELL] = "";
+	char what[2 * CELL];
 	bool met = bench_goal_met(figure);
 
 	put_value(value, figure->value, figure->unit);
 	put_goal(goal, figure);
+	snprintf(what, sizeof(what), "%s%s", figure->what, figure->settled > 0 ? " (settled)" : "");
 	if (figure->limit > 0) {
 		snprintf(ratio, sizeof(ratio), "%.2f", bench_ratio(figure));
 		put_value(limit, figure->limit, figure->unit);
@@ -163,7 +235,7 @@ static enum fate put_row(struct table *table, const struct bench_figure *figure,
 	}
 	const struct cell cells[] = {
 		{ view_of(bench_size_text(figure->size, true, size, sizeof(size))), COLOUR_NONE },
-		{ view_of(figure->what), COLOUR_NONE },
+		{ view_of(what), COLOUR_NONE },
 		{ view_of(value), COLOUR_BOLD },
 		{ view_of(ratio), COLOUR_NONE },
 		{ view_of(goal), figure->goal <= 0 ? COLOUR_NONE
@@ -174,7 +246,16 @@ static enum fate put_row(struct table *table, const struct bench_figure *figure,
 	return table_row(table, cells, error);
 }
 
-enum fate bench_say_table(const struct bench_saying *saying, struct error *error)
+static int compare(const void *a, const void *b)
+{
+	const struct bench_figure *x = a, *y = b;
+	double first = x->limit > 0 ? bench_ratio(x) : x->value,
+		   second = y->limit > 0 ? bench_ratio(y) : y->value;
+
+	return (first > second) - (first < second);
+}
+
+enum fate bench_say_table(struct bench_saying *saying, struct error *error)
 {
 	static const char *const titles[] = { "SIZE", "WHAT", "MEASURED", "RATIO", "GOAL", "BESIDE" };
 	struct table table;
@@ -185,8 +266,11 @@ enum fate bench_say_table(const struct bench_saying *saying, struct error *error
 	fate = table_init(&table, titles, sizeof(titles) / sizeof(titles[0]), error);
 	if (fate != FATE_OK)
 		return fate;
-	for (size_t i = 0; i < saying->len && fate == FATE_OK; i++)
-		fate = put_row(&table, &saying->figures[i], error);
+	for (size_t i = 0; i < saying->len && fate == FATE_OK; i++) {
+		struct bench_row *row = &saying->rows[i];
+		qsort(row->rounds, row->len, sizeof(row->rounds[0]), compare);
+		fate = put_row(&table, &row->rounds[row->len / 2], error);
+	}
 	if (fate == FATE_OK)
 		table_flush(&table);
 	table_done(&table);

@@ -39,8 +39,6 @@ static enum fate start_servers(struct stage *stage, struct error *error)
 		fate = broker_start(&world->broker, world->root, world->logs, error);
 	if (fate == FATE_OK)
 		fate = files_free_port(&world->metrics_port, error);
-	if (fate == FATE_OK)
-		fate = files_random_hex(stage->random, sizeof(stage->random) - 1, error);
 	return fate;
 }
 
@@ -272,27 +270,28 @@ static bool delete_topics(struct stage *stage)
 
 /* ---- the ground ---- */
 
-static void name_ground(struct stage *stage, const char *name)
+static void name_ground(struct stage *stage)
 {
 	static const char *const ends[STAGE_TOPICS] = { [BARE] = "bare", [HOP] = "hop" };
 	struct broker *broker = &stage->world.broker;
 
-	snprintf(broker->group, sizeof(broker->group), "fermata-bench-%s-%.8s", stage->random, name);
+	snprintf(broker->group, sizeof(broker->group), "fermata-bench-%s", stage->random);
 	for (size_t i = 0; i < STAGE_TOPICS; i++)
 		snprintf(stage->topics[i], sizeof(stage->topics[i]), "%s.%s", broker->group,
 		         i < BROKER_TOPICS ? broker_topic_keys[i] : ends[i]);
 	for (size_t i = 0; i < BROKER_TOPICS; i++)
 		snprintf(broker->topics[i], sizeof(broker->topics[i]), "%s", stage->topics[i]);
-	snprintf(stage->databases[0], STAGE_NAME_MAX, "fermata_bench_%s_%.8s", stage->random, name);
-	snprintf(stage->databases[1], STAGE_NAME_MAX, "fermata_bench_%s_%.8s_copy", stage->random, name);
+	snprintf(stage->databases[0], STAGE_NAME_MAX, "fermata_bench_%s", stage->random);
+	snprintf(stage->databases[1], STAGE_NAME_MAX, "fermata_bench_%s_copy", stage->random);
 }
 
-enum fate ground_make(struct stage *stage, const char *name, struct error *error)
+enum fate ground_make(struct stage *stage, struct error *error)
 {
-	enum fate fate;
+	enum fate fate = files_random_hex(stage->random, sizeof(stage->random) - 1, error);
 
-	name_ground(stage, name);
-	fate = make_databases(stage, error);
+	name_ground(stage);
+	if (fate == FATE_OK)
+		fate = make_databases(stage, error);
 	if (fate == FATE_OK)
 		fate = make_keys(stage, error);
 	if (fate == FATE_OK)

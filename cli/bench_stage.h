@@ -2,7 +2,7 @@
  * bench_stage.h - the stage of `fermata bench`: servers, and on them databases and topics of its own, with a random part in
  * their names, which nobody else can have; and the workers on them.
  *
- * The order is: stage_open, then for each size ground_make and ground_clear, then stage_close; the last two always.
+ * The order is: stage_open, then for each measurement ground_make and ground_clear, then stage_close; the last two always.
  */
 #ifndef FERMATA_CLI_BENCH_STAGE_H
 #define FERMATA_CLI_BENCH_STAGE_H
@@ -17,10 +17,10 @@
 struct stage {
 	struct world world;
 	const struct config *users;
-	bool dev;       /* the servers of `fermata dev` */
-	char random[9]; /* in all names */
+	bool dev; /* the servers of `fermata dev` */
 	char admin_dsn[STAGE_DSN_MAX];
 	/* Of the ground: */
+	char random[9];        /* in all names */
 	struct config *config; /* of the workers on it */
 	char databases[2][STAGE_NAME_MAX];
 	bool databases_made[2];
@@ -40,8 +40,8 @@ struct stage_request {
  * not; FATAL ERR_USAGE. */
 FM_MUSTCHECK enum fate stage_open(struct stage *stage, const struct stage_request *request,
                                   struct error *error);
-/* Databases, tables, topics, keys and settings for one size; name tells it apart: "2KiB". */
-FM_MUSTCHECK enum fate ground_make(struct stage *stage, const char *name, struct error *error);
+/* Databases, tables, topics, keys and settings for one measurement; their names have a random part of their own. */
+FM_MUSTCHECK enum fate ground_make(struct stage *stage, struct error *error);
 /* Removes them; what could not be removed is said on stderr (false). Stops the worker first. */
 bool ground_clear(struct stage *stage);
 /* Stops everything that was started. keep_logs: they are left where they are. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SIZES_MAX      8
 #define KIB            ((size_t)1024)
@@ -30,6 +31,7 @@ struct benching {
 	size_t sizes[SIZES_MAX];
 	size_t sizes_len;
 	size_t sessions, asleep, latency_s; /* as given, or by default */
+	size_t rounds, settled;
 	bool quick;
 	struct error said; /* what could not be written */
 };
@@ -115,6 +117,10 @@ static enum fate take_options(struct benching *benching, struct error *error)
 		fate = take_count(benching, "asleep", benching->quick ? SESSIONS_QUICK : ASLEEP, MOST,
 		                  &benching->asleep, error);
 	if (fate == FATE_OK)
+		fate = take_count(benching, "rounds", 1, SAYING_ROUNDS_MAX, &benching->rounds, error);
+	if (fate == FATE_OK && cli_given(benching->cli, "settled"))
+		fate = take_count(benching, "settled", 1, MOST, &benching->settled, error);
+	if (fate == FATE_OK)
 		fate = take_count(benching, "seconds", benching->quick ? LATENCY_S / 5 : LATENCY_S, LATENCY_S_MAX,
 		                  &benching->latency_s, error);
 	return fate;
@@ -129,12 +135,13 @@ static uint32_t fewer(size_t count, size_t size)
 	return (uint32_t)(fitting > SESSIONS_LEAST ? fitting : SESSIONS_LEAST);
 }
 
-static void plan_size(struct benching *benching, size_t size)
+static void plan_size(struct benching *benching, size_t size, size_t settled)
 {
 	struct bench_plan *plan = &benching->plan;
 
 	plan->run = benching->stage.random;
 	plan->size = size;
+	plan->settled = (uint32_t)settled;
 	plan->sessions = fewer(benching->sessions, size);
 	plan->asleep = fewer(benching->asleep, size);
 	plan->few = fewer(benching->quick ? FEW / 4 : FEW, size);
@@ -183,21 +190,38 @@ static void figure(void *context, const struct bench_figure *given)
 
 /* ---- the run ---- */
 
-static enum fate measure(struct benching *benching, size_t size, struct error *error)
+static enum fate measure(struct benching *benching, size_t size, size_t settled, struct error *error)
 {
 	const struct bench_host host = { benching, start, ready, stop, rest, progress, figure };
 	struct stage *stage = &benching->stage;
-	char name[32];
 	enum fate fate;
 
-	plan_size(benching, size);
+	plan_size(benching, size, settled);
 	progress(benching, "making databases and topics", 0, 0);
-	fate = ground_make(stage, bench_size_text(size, false, name, sizeof(name)), error);
+	fate = ground_make(stage, error);
 	if (fate == FATE_OK)
 		fate = bench_run(&benching->plan, &stage->place, &host, error);
 	bench_say_over(&benching->saying);
 	if (!ground_clear(stage) && fate == FATE_OK)
 		fate = error_set(error, FATE_RETRY, ERR_SYSTEM, "not everything that was made could be removed");
+	return fate;
+}
+
+/* All sizes, on empty tables and then, where that is wanted, among settled rows. */
+static enum fate measure_round(struct benching *benching, struct error *error)
+{
+	enum fate fate = FATE_OK;
+
+	benching->saying.round++;
+	for (size_t i = 0; i < benching->sizes_len && fate == FATE_OK; i++) {
+		size_t size = benching->sizes[i];
+		fate = measure(benching, size, 0, error);
+		if (fate != FATE_OK || benching->settled == 0)
+			continue;
+		fate = measure(benching, size, benching->settled, error);
+		if (fate == FATE_OK)
+			fate = bench_say_settled(&benching->saying, size, (uint32_t)benching->settled, error);
+	}
 	return fate;
 }
 
@@ -211,7 +235,7 @@ static void show_line(void *context, const char *line)
 static int finish(struct benching *benching, enum fate fate, const struct error *error)
 {
 	bool asked = processes_signal() != 0;
-	bool keep = fate != FATE_OK && !asked;
+	bool keep;
 	struct error written = { .fate = FATE_OK };
 	char log[DEV_PATH_MAX];
 	int code = EXIT_YES;
@@ -224,7 +248,8 @@ static int finish(struct benching *benching, enum fate fate, const struct error 
 	else if (fate != FATE_OK)
 		code = cli_fail(error);
 	files_join(log, benching->stage.world.logs, "worker.log");
-	if (keep && benching->stage.world.logs[0] != '\0') {
+	keep = fate != FATE_OK && !asked && benching->stage.world.logs[0] != '\0' && access(log, R_OK) == 0;
+	if (keep) {
 		files_tail(log, TAIL_LINES, show_line, NULL);
 		fprintf(stderr, "  the logs are in %s\n", benching->stage.world.logs);
 	}
@@ -250,7 +275,7 @@ int cmd_bench(struct cli *cli)
 	fate = stage_open(&benching.stage, &request, &error);
 	if (fate != FATE_OK)
 		(void)kafka_away(cli, &error);
-	for (size_t i = 0; i < benching.sizes_len && fate == FATE_OK; i++)
-		fate = measure(&benching, benching.sizes[i], &error);
+	for (size_t i = 0; i < benching.rounds && fate == FATE_OK; i++)
+		fate = measure_round(&benching, &error);
 	return finish(&benching, fate, &error);
 }

@@ -187,6 +187,8 @@ static const struct option_spec bench_options[] = {
 	{ "sessions", "N", "of each phase that counts, at 2 KiB (default 40000)" },
 	{ "asleep", "N", "how many sleep when memory and disk are looked at (100000)" },
 	{ "seconds", "N", "how long decisions come one at a time (default 20)" },
+	{ "rounds", "N", "all of it so often; the table shows the middle one" },
+	{ "settled", "N", "again, with so many settled sessions in the tables" },
 	{ "dev", NULL, "on the servers of `fermata dev`, started for it" },
 	{ "kafka-libs", "DIR", "with --dev: the jars of Apache Kafka to run" },
 	JSON_OPTION,
@@ -471,14 +473,12 @@ const struct command commands[] = {
 	  "fermata doctor --json | jq 'select(.result != \"ok\")'\n",
 	  json_only, 0, 0, COMMAND_VAULT, cmd_doctor },
 	{ "bench", "", "measure what this machine and its servers carry",
-	  "Real sessions through your Kafka, your PostgreSQL and a worker; beside each\n"
-	  "figure what the same servers do without one. Phases: suspend, asleep, restart,\n"
-	  "decide, outbox, together, latency. Nothing of yours is touched: it makes\n"
-	  "topics fermata-bench-* and databases fermata_bench_*, and removes them at the\n"
-	  "end and on Ctrl-C. It loads the servers fully.\n",
-	  "fermata bench --quick\n"
-	  "fermata bench --dev --json --phase suspend | jq 'select(.met == false)'\n",
-	  bench_options, 0, 0, 0, cmd_bench },
+	  "Real sessions through your Kafka, your PostgreSQL and a worker, and what those\n"
+	  "do without one; in topics fermata-bench-* and databases fermata_bench_*, gone\n"
+	  "at the end and on Ctrl-C. It loads the servers fully. Phases: suspend, asleep,\n"
+	  "restart, decide, outbox, together, latency.\n",
+	  "fermata bench --dev --json --phase suspend | jq 'select(.met == false)'\n", bench_options, 0, 0, 0,
+	  cmd_bench },
 	{ "demo", "", "tell the story of SESSION-808, nothing to configure",
 	  "Starts a private PostgreSQL, a broker and a worker; an agent asks, waits and\n"
 	  "goes on; then everything is taken down. The broker is that of\n"

@@ -86,6 +86,22 @@ def test_quick_run(shared):
 
 
 @pytest.mark.slow
+def test_rounds_and_settled(shared):
+    """Every round has its figures, and what is measured among settled rows stands beside the same without."""
+    around = Around(shared)
+    before = set(around.left())
+    words = ("--rounds", "2", "--settled", "3000", "--phase", "outbox", "--json")
+    figures = shared.run("bench", *QUICK, *words, timeout=SECONDS).json
+    shape = [(each["round"], each["settled"], each["limit_of"]) for each in figures]
+    bare, empty = "bare transactional produce", "on empty tables"
+    assert shape == [(n, rows, of) for n in (1, 2) for rows, of in ((0, bare), (3000, bare), (3000, empty))]
+    for number in (0, 3):
+        assert figures[number + 2]["value"] == figures[number + 1]["value"]
+        assert figures[number + 2]["limit"] == figures[number]["value"]
+    assert set(around.left()) <= before
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number, moment", [(signal.SIGINT, "filling the outbox"), (signal.SIGTERM, "making databases")])
 def test_interrupted(shared, number, moment):
     """It says so by its exit code, and nothing is left."""

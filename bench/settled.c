@@ -1,0 +1,130 @@
+#include "bench/settled.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STEP     100000 /* rows a statement */
+#define SQL_MAX  8192
+#define LIST_MAX 2048
+
+/* A version 7 id of the past, the same for checkpoint and decision: g counts up. */
+#define ID                                                                                                   \
+	"(lpad(to_hex(1700000000000 + %s), 12, '0') || '7' || substr(md5((%s)::text), 1, 3) || '8'"              \
+	" || substr(md5((%s)::text), 4, 15))::uuid"
+
+/* The columns of a table that are written, but for those that are made anew. */
+static enum fate list_columns(struct run *run, const char *table, const char *but, char *ret_list,
+                              struct error *error)
+{
+	char sql[512];
+
+	snprintf(sql, sizeof(sql),
+	         "SELECT string_agg('c.' || quote_ident(column_name), ', ' ORDER BY ordinal_position)"
+	         " FROM information_schema.columns WHERE table_schema = 'fermata' AND table_name = '%s'"
+	         " AND is_identity = 'NO' AND column_name NOT IN (%s)",
+	         table, but);
+	return database_text(run->database, sql, ret_list, LIST_MAX, error);
+}
+
+/* The same names without the alias in front of them. */
+static void bare_names(const char *list, char names[LIST_MAX])
+{
+	size_t len = 0;
+
+	for (const char *at = list; *at != '\0'; at++) {
+		if (!strncmp(at, "c.", 2) && (at == list || at[-1] == ' '))
+			at++;
+		else
+			names[len++] = *at;
+	}
+	names[len] = '\0';
+}
+
+struct filling {
+	char checkpoint[LIST_MAX]; /* columns, with the alias */
+	char decision[LIST_MAX];
+	char checkpoint_names[LIST_MAX];
+	char decision_names[LIST_MAX];
+	uint32_t models;
+};
+
+/* Rows number `from` to `to`: each is a copy of one of the models. */
+static enum fate put_rows(struct run *run, const struct filling *filling, uint32_t from, uint32_t to,
+                          struct error *error)
+{
+	char sql[SQL_MAX];
+	enum fate fate;
+
+	snprintf(sql, sizeof(sql),
+	         "INSERT INTO fermata.checkpoint (checkpoint_id, session_id, %s)"
+	         " SELECT " ID ", 'settled-' || g, %s FROM generate_series(%" PRIu32 ", %" PRIu32 ") AS g"
+	         " JOIN (SELECT *, row_number() OVER () - 1 AS n FROM models) AS c ON c.n = g %% %" PRIu32,
+	         filling->checkpoint_names, "g", "g", "g", filling->checkpoint, from, to, filling->models);
+	fate = database_run(run->database, sql, error);
+	if (fate != FATE_OK)
+		return fate;
+	snprintf(sql, sizeof(sql),
+	         "INSERT INTO fermata.decision (decision_id, checkpoint_id, %s)"
+	         " SELECT " ID ", " ID ", %s FROM generate_series(%" PRIu32 ", %" PRIu32 ") AS g"
+	         " JOIN (SELECT d.*, row_number() OVER () - 1 AS n FROM models AS m JOIN fermata.decision AS d"
+	         " USING (checkpoint_id)) AS c ON c.n = g %% %" PRIu32,
+	         filling->decision_names, "g", "g", "-g", "g", "g", "g", filling->decision, from, to,
+	         filling->models);
+	return database_run(run->database, sql, error);
+}
+
+static enum fate prepare(struct run *run, struct filling *filling, struct error *error)
+{
+	enum fate fate =
+		list_columns(run, "checkpoint", "'checkpoint_id', 'session_id'", filling->checkpoint, error);
+
+	if (fate == FATE_OK)
+		fate = list_columns(run, "decision", "'decision_id', 'checkpoint_id'", filling->decision, error);
+	bare_names(filling->checkpoint, filling->checkpoint_names);
+	bare_names(filling->decision, filling->decision_names);
+	if (fate == FATE_OK)
+		fate = database_run(run->database,
+		                    "CREATE TEMPORARY TABLE models AS SELECT * FROM fermata.checkpoint"
+		                    " WHERE state = 'RESUMED'",
+		                    error);
+	return fate;
+}
+
+/* Those that were taken in to warm up go their whole way. */
+static enum fate make_models(struct run *run, struct filling *filling, struct error *error)
+{
+	int64_t left = 1;
+	enum fate fate = run_send_decisions(run, run->plan->few, error);
+
+	if (fate == FATE_OK)
+		fate = run_read_resumes(run, run->plan->few, NULL, NULL, error);
+	while (fate == FATE_OK && left > 0) {
+		fate = database_number(run->database, "SELECT count(*) FROM fermata.outbox", NULL, &left, error);
+		if (fate == FATE_OK && left > 0)
+			fate = run_pause(run, 20, error);
+	}
+	filling->models = run->plan->few;
+	return fate;
+}
+
+enum fate settled_fill(struct run *run, struct error *error)
+{
+	struct filling filling;
+	enum fate fate = make_models(run, &filling, error);
+
+	run->host->stop(run->host->context, false);
+	if (fate == FATE_OK)
+		fate = prepare(run, &filling, error);
+	for (uint32_t done = 0; done < run->plan->settled && fate == FATE_OK; done += STEP) {
+		uint32_t end = run->plan->settled - done < STEP ? run->plan->settled : done + STEP;
+		fate = put_rows(run, &filling, done + 1, end, error);
+		run_progress(run, "settled rows are put into the tables", end, run->plan->settled);
+		if (fate == FATE_OK)
+			fate = run_goes_on(run, error);
+	}
+	run_progress(run, "the tables are vacuumed", 0, 0);
+	if (fate == FATE_OK)
+		fate = database_run(run->database, "DROP TABLE models", error);
+	return fate == FATE_OK ? database_run(run->database, "VACUUM (ANALYZE)", error) : fate;
+}
