@@ -14,11 +14,6 @@
 #define STEP         2000
 #define AT_ONCE      (4 * STEP) /* suspend events on the topic before the worker's progress is looked at */
 
-/* Tables and indexes of the worker's database. */
-static const char stored_sql[] =
-	"SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c"
-	" JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'fermata' AND c.relkind = 'r'";
-
 static void give(struct run *run, struct bench_figure *figure, int64_t count)
 {
 	figure->count = count;
@@ -131,7 +126,7 @@ static enum fate give_disk(struct run *run, int64_t empty, uint32_t made, struct
 	enum fate fate = database_run(run->database, "VACUUM", error);
 
 	if (fate == FATE_OK)
-		fate = database_number(run->database, stored_sql, NULL, &stored, error);
+		fate = run_stored(run, &stored, error);
 	if (fate != FATE_OK)
 		return fate;
 	figure.value = (double)(stored - empty) / (run->made - made);
@@ -181,7 +176,7 @@ enum fate phase_asleep(struct run *run, struct error *error)
 	enum fate fate = FATE_OK;
 
 	if (asleep)
-		fate = database_number(run->database, stored_sql, NULL, &empty, error);
+		fate = run_stored(run, &empty, error);
 	if (fate == FATE_OK && asleep)
 		fate = memory_of(run, run->plan->few, &few_at_once, &few, error);
 	if (asleep)

@@ -18,6 +18,7 @@ enum bench_phase {
 	BENCH_OUTBOX,   /* a full outbox -> resumes readable; beside it bare transactional produce of them */
 	BENCH_TOGETHER, /* suspends and their decisions as they come -> resumes readable */
 	BENCH_LATENCY,  /* one decision at a time -> its resume readable */
+	BENCH_GROWTH, /* disk of sessions that suspended often, once retention has been; a ground for itself: see below */
 	BENCH_PHASES,
 };
 
@@ -36,6 +37,11 @@ struct bench_plan {
 	bool kill; /* a restart after kill -9, too: it waits until Kafka gives the dead member up (45 s) */
 	bool phases[BENCH_PHASES];
 };
+
+/* The suspends of a session in BENCH_GROWTH. It needs workers with this retention.payload (and takes longer than that), which
+ * the other phases are not to have. */
+#define BENCH_GROWTH_SUSPENDS  20
+#define BENCH_GROWTH_RETENTION "60s"
 
 #define BENCH_RATE     50
 #define BENCH_SIZE_MIN ((size_t)1024)

@@ -18,7 +18,7 @@ const char *bench_phase_name(enum bench_phase phase)
 	static const char *const names[BENCH_PHASES] = {
 		[BENCH_SUSPEND] = "suspend", [BENCH_ASLEEP] = "asleep", [BENCH_RESTART] = "restart",
 		[BENCH_DECIDE] = "decide",   [BENCH_OUTBOX] = "outbox", [BENCH_TOGETHER] = "together",
-		[BENCH_LATENCY] = "latency",
+		[BENCH_LATENCY] = "latency", [BENCH_GROWTH] = "growth",
 	};
 
 	return phase < BENCH_PHASES ? names[phase] : "";
@@ -175,12 +175,13 @@ static bool wanted(const struct run *run, enum bench_phase phase)
 static enum fate run_phases(struct run *run, struct error *error)
 {
 	static const struct {
-		enum bench_phase phase, or ;
+		enum bench_phase phase, also;
 		enum fate (*run)(struct run *run, struct error *error);
 	} phases[] = {
 		{ BENCH_ASLEEP, BENCH_RESTART, phase_asleep },      { BENCH_SUSPEND, BENCH_SUSPEND, phase_suspend },
 		{ BENCH_DECIDE, BENCH_DECIDE, phase_decide },       { BENCH_OUTBOX, BENCH_OUTBOX, phase_outbox },
 		{ BENCH_TOGETHER, BENCH_TOGETHER, phase_together }, { BENCH_LATENCY, BENCH_LATENCY, phase_latency },
+		{ BENCH_GROWTH, BENCH_GROWTH, phase_growth },
 	};
 	bool settled = run->plan->settled > 0;
 	enum fate fate = wanted(run, BENCH_ASLEEP) && !settled ? FATE_OK : warm_up(run, error);
@@ -189,7 +190,7 @@ static enum fate run_phases(struct run *run, struct error *error)
 		fate = settled_fill(run, error);
 	run->host->stop(run->host->context, false);
 	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]) && fate == FATE_OK; i++) {
-		if (!wanted(run, phases[i].phase) && !wanted(run, phases[i].or))
+		if (!wanted(run, phases[i].phase) && !wanted(run, phases[i].also))
 			continue;
 		fate = phases[i].run(run, error);
 		run->host->stop(run->host->context, false);

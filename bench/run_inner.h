@@ -21,6 +21,7 @@ struct run {
 	struct uuid *ids;                     /* of the sessions, by number */
 	uint8_t *resumed;                     /* was its resume seen? */
 	uint32_t made;                        /* sessions whose suspend event was sent */
+	int64_t suspends;                     /* suspend events that were sent */
 	uint32_t sent;                        /* decisions that were sent */
 	uint32_t decided;                     /* sessions below have a decision, on the topic or in the outbox */
 	int64_t looked_at_ms;                 /* when the host was last asked whether to go on */
@@ -79,6 +80,9 @@ FM_MUSTCHECK enum fate run_send_suspends(struct run *run, uint32_t count, struct
 FM_MUSTCHECK enum fate run_send_decisions(struct run *run, uint32_t count, struct error *error);
 /* One of each, handed over only. */
 FM_MUSTCHECK enum fate run_send_suspend(struct run *run, struct error *error);
+/* Suspend seq of `of` of any session, one that no other function here knows of; handed over only. */
+FM_MUSTCHECK enum fate run_send_grown(struct run *run, uint32_t number, uint32_t seq, uint32_t of,
+                                      struct error *error);
 FM_MUSTCHECK enum fate run_send_decision(struct run *run, struct producer *producer, struct error *error);
 FM_MUSTCHECK enum fate run_wait_sent(struct run *run, struct producer *producer, struct error *error);
 /* Hands a record over, waiting while the queue is full. */
@@ -122,6 +126,9 @@ FM_MUSTCHECK enum fate phase_decide(struct run *run, struct error *error);
 FM_MUSTCHECK enum fate phase_outbox(struct run *run, struct error *error);
 FM_MUSTCHECK enum fate phase_together(struct run *run, struct error *error);
 FM_MUSTCHECK enum fate phase_latency(struct run *run, struct error *error);
+FM_MUSTCHECK enum fate phase_growth(struct run *run, struct error *error);
+/* Bytes of all tables and indexes of the workers' database. */
+FM_MUSTCHECK enum fate run_stored(struct run *run, int64_t *ret_bytes, struct error *error);
 
 /* ---- the limits ---- */
 

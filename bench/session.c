@@ -184,12 +184,26 @@ static enum fate put_suspend(struct session_writer *writer, struct suspend_event
 	return codec_put_suspend(writer->codec, event, out, error);
 }
 
+/* How large suspend seq of `of` is. */
+static size_t size_at(const struct session_writer *writer, uint32_t seq, uint32_t of)
+{
+	size_t least = SESSION_BYTES_MIN < writer->size ? SESSION_BYTES_MIN : writer->size;
+
+	return seq >= of ? writer->size : least + (writer->size - least) * seq / of;
+}
+
 enum fate session_suspend(struct session_writer *writer, uint32_t number, struct buffer *out,
                           struct uuid *ret_id, struct error *error)
 {
+	return session_suspend_grown(writer, number, 1, 1, out, ret_id, error);
+}
+
+enum fate session_suspend_grown(struct session_writer *writer, uint32_t number, uint32_t seq, uint32_t of,
+                                struct buffer *out, struct uuid *ret_id, struct error *error)
+{
 	struct dice dice = { .state = number * UINT64_C(0x2545f4914f6cdd1d) + writer->size };
 	struct suspend_event event = {
-		.suspend_seq = 1,
+		.suspend_seq = seq,
 		.tenant = VIEW_LITERAL("default"),
 		.agent = VIEW_LITERAL("api-migrator"),
 		.agent_version = VIEW_LITERAL("4.2.0"),
@@ -219,7 +233,7 @@ enum fate session_suspend(struct session_writer *writer, uint32_t number, struct
 	event.session_id = name_session(writer, number);
 	if (getrandom(event.salt, sizeof(event.salt), 0) != (ssize_t)sizeof(event.salt))
 		return error_set(error, FATE_FATAL, ERR_SYSTEM, "no random bytes for a salt");
-	fill_history(writer, &dice, writer->size - REST_BYTES);
+	fill_history(writer, &dice, size_at(writer, seq, of) - REST_BYTES);
 	event.history = writer->entries;
 	event.history_len = writer->entries_len;
 	buffer_reset(out);

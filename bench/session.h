@@ -22,6 +22,11 @@ void session_writer_free(struct session_writer *writer);
 /* The suspend event of session n into out, which is emptied first; *ret_id is new. */
 FM_MUSTCHECK enum fate session_suspend(struct session_writer *writer, uint32_t number, struct buffer *out,
                                        struct uuid *ret_id, struct error *error);
+/* Suspend `seq` of `of` of a session that goes on in between: the history grows by turns, from SESSION_BYTES_MIN to the whole
+ * size in the last one. */
+FM_MUSTCHECK enum fate session_suspend_grown(struct session_writer *writer, uint32_t number, uint32_t seq,
+                                             uint32_t of, struct buffer *out, struct uuid *ret_id,
+                                             struct error *error);
 /* An approval of it. */
 FM_MUSTCHECK enum fate session_approve(struct session_writer *writer, uint32_t number, const struct uuid *id,
                                        struct buffer *out, struct error *error);

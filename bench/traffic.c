@@ -86,26 +86,43 @@ static void sample(struct run *run)
 	run->zstd_len++;
 }
 
-enum fate run_send_suspend(struct run *run, struct error *error)
+static enum fate send_event(struct run *run, uint32_t number, uint32_t seq, uint32_t of, struct uuid *ret_id,
+                            struct error *error)
 {
 	char key[UUID_TEXT_LEN + 1];
 	struct outgoing outgoing = { .topic = run_topic(run, PARAM_TOPICS_SUSPENDS),
 		                         .partition = PARTITION_BY_KEY,
 		                         .timestamp_us = TIME_NONE };
-	struct uuid *id = &run->ids[run->made];
-	enum fate fate = session_suspend(run->writer, run->made, &run->value, id, error);
+	enum fate fate = session_suspend_grown(run->writer, number, seq, of, &run->value, ret_id, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	uuid_format(ret_id, key);
+	outgoing.key = view_of(key);
+	outgoing.value = buffer_view(&run->value);
+	fate = run_hand_over(run, run->producer, &outgoing, error);
+	if (fate == FATE_OK)
+		run->suspends++;
+	return fate;
+}
+
+enum fate run_send_suspend(struct run *run, struct error *error)
+{
+	enum fate fate = send_event(run, run->made, 1, 1, &run->ids[run->made], error);
 
 	if (fate != FATE_OK)
 		return fate;
 	if (run->made % SAMPLE_EVERY == 0)
 		sample(run);
-	uuid_format(id, key);
-	outgoing.key = view_of(key);
-	outgoing.value = buffer_view(&run->value);
-	fate = run_hand_over(run, run->producer, &outgoing, error);
-	if (fate == FATE_OK)
-		run->made++;
-	return fate;
+	run->made++;
+	return FATE_OK;
+}
+
+enum fate run_send_grown(struct run *run, uint32_t number, uint32_t seq, uint32_t of, struct error *error)
+{
+	struct uuid id;
+
+	return send_event(run, number, seq, of, &id, error);
 }
 
 enum fate run_send_suspends(struct run *run, uint32_t count, struct error *error)
@@ -172,7 +189,7 @@ enum fate run_await_suspends(struct run *run, struct timing *ret_timing, struct 
 	enum fate fate = database_number(run->database, sql, topic, &start, error);
 
 	in = start;
-	while (fate == FATE_OK && in < (int64_t)run->made) {
+	while (fate == FATE_OK && in < run->suspends) {
 		fate = run_pause(run, first < 0 ? LOOK_MS : SELDOM_MS, error);
 		if (fate == FATE_OK)
 			fate = database_number(run->database, sql, topic, &in, error);
@@ -181,7 +198,7 @@ enum fate run_await_suspends(struct run *run, struct timing *ret_timing, struct 
 			timing.began_us = now_us();
 		}
 		if (in != last)
-			run_progress(run, "suspend events are taken in", in - start, (int64_t)run->made - start);
+			run_progress(run, "suspend events are taken in", in - start, run->suspends - start);
 		last = in;
 	}
 	timing.ended_us = now_us();
@@ -189,6 +206,15 @@ enum fate run_await_suspends(struct run *run, struct timing *ret_timing, struct 
 	if (ret_timing != NULL)
 		*ret_timing = timing;
 	return fate;
+}
+
+enum fate run_stored(struct run *run, int64_t *ret_bytes, struct error *error)
+{
+	static const char sql[] =
+		"SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c"
+		" JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'fermata' AND c.relkind = 'r'";
+
+	return database_number(run->database, sql, NULL, ret_bytes, error);
 }
 
 enum fate run_await_gates(struct run *run, struct error *error)

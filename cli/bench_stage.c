@@ -104,6 +104,8 @@ static enum fate put_settings(const struct stage *stage, struct buffer *text, st
 	broker_put_setting(text, "postgres.", "dsn", stage->dsns[0]);
 	broker_put_setting(text, "vault.", "keyring_file", world->keyring);
 	buffer_append_text(text, "log.level = warn\n");
+	if (stage->retention != NULL)
+		broker_put_setting(text, "retention.", "payload", stage->retention);
 	config_each(stage->users, carry, text);
 	if (fate == FATE_OK && buffer_failed(text))
 		fate = error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the settings");
@@ -285,11 +287,12 @@ static void name_ground(struct stage *stage)
 	snprintf(stage->databases[1], STAGE_NAME_MAX, "fermata_bench_%s_copy", stage->random);
 }
 
-enum fate ground_make(struct stage *stage, struct error *error)
+enum fate ground_make(struct stage *stage, const char *retention, struct error *error)
 {
 	enum fate fate = files_random_hex(stage->random, sizeof(stage->random) - 1, error);
 
 	name_ground(stage);
+	stage->retention = retention;
 	if (fate == FATE_OK)
 		fate = make_databases(stage, error);
 	if (fate == FATE_OK)

@@ -27,6 +27,7 @@ struct stage {
 	char dsns[2][STAGE_DSN_MAX];
 	char topics[STAGE_TOPICS][STAGE_NAME_MAX];
 	bool topics_made;
+	const char *retention;
 	struct bench_place place;
 };
 
@@ -40,8 +41,9 @@ struct stage_request {
  * not; FATAL ERR_USAGE. */
 FM_MUSTCHECK enum fate stage_open(struct stage *stage, const struct stage_request *request,
                                   struct error *error);
-/* Databases, tables, topics, keys and settings for one measurement; their names have a random part of their own. */
-FM_MUSTCHECK enum fate ground_make(struct stage *stage, struct error *error);
+/* Databases, tables, topics, keys and settings for one measurement; their names have a random part of their own.
+ * retention: of payloads, a value of retention.payload; NULL: the default. */
+FM_MUSTCHECK enum fate ground_make(struct stage *stage, const char *retention, struct error *error);
 /* Removes them; what could not be removed is said on stderr (false). Stops the worker first. */
 bool ground_clear(struct stage *stage);
 /* Stops everything that was started. keep_logs: they are left where they are. */

@@ -27,7 +27,8 @@ struct benching {
 	struct cli *cli;
 	struct stage stage;
 	struct bench_saying saying;
-	struct bench_plan plan; /* of one size */
+	bool phases[BENCH_PHASES]; /* that are wanted */
+	struct bench_plan plan;    /* of one size */
 	size_t sizes[SIZES_MAX];
 	size_t sizes_len;
 	size_t sessions, asleep, latency_s; /* as given, or by default */
@@ -72,7 +73,7 @@ static enum fate take_sizes(struct benching *benching, struct error *error)
 
 static enum fate take_phases(struct benching *benching, struct error *error)
 {
-	bool *phases = benching->plan.phases;
+	bool *phases = benching->phases;
 	const char *text;
 	size_t n;
 
@@ -81,14 +82,14 @@ static enum fate take_phases(struct benching *benching, struct error *error)
 		while (phase < BENCH_PHASES && strcmp(bench_phase_name((enum bench_phase)phase), text) != 0)
 			phase++;
 		if (phase == BENCH_PHASES)
-			return error_set(
-				error, FATE_FATAL, ERR_USAGE,
-				"--phase %.40s: it is to be suspend, asleep, restart, decide, outbox, together or latency",
-				text);
+			return error_set(error, FATE_FATAL, ERR_USAGE,
+			                 "--phase %.40s: it is to be suspend, asleep, restart, decide, outbox, together, "
+			                 "latency or growth",
+			                 text);
 		phases[phase] = true;
 	}
 	for (int phase = 0; n == 0 && phase < BENCH_PHASES; phase++)
-		phases[phase] = true;
+		phases[phase] = phase != BENCH_GROWTH || !benching->quick; /* it takes minutes */
 	return FATE_OK;
 }
 
@@ -190,15 +191,14 @@ static void figure(void *context, const struct bench_figure *given)
 
 /* ---- the run ---- */
 
-static enum fate measure(struct benching *benching, size_t size, size_t settled, struct error *error)
+static enum fate measure(struct benching *benching, const char *retention, struct error *error)
 {
 	const struct bench_host host = { benching, start, ready, stop, rest, progress, figure };
 	struct stage *stage = &benching->stage;
 	enum fate fate;
 
-	plan_size(benching, size, settled);
 	progress(benching, "making databases and topics", 0, 0);
-	fate = ground_make(stage, error);
+	fate = ground_make(stage, retention, error);
 	if (fate == FATE_OK)
 		fate = bench_run(&benching->plan, &stage->place, &host, error);
 	bench_say_over(&benching->saying);
@@ -207,21 +207,54 @@ static enum fate measure(struct benching *benching, size_t size, size_t settled,
 	return fate;
 }
 
-/* All sizes, on empty tables and then, where that is wanted, among settled rows. */
+/* Growth wants workers that the others are not to have. */
+static enum fate measure_growth(struct benching *benching, size_t size, struct error *error)
+{
+	bool *phases = benching->plan.phases;
+
+	plan_size(benching, size, 0);
+	memset(phases, 0, sizeof(benching->plan.phases));
+	phases[BENCH_GROWTH] = true;
+	return measure(benching, BENCH_GROWTH_RETENTION, error);
+}
+
+/* All phases but that one, of one size; false: none of them is wanted. */
+static bool plan_others(struct benching *benching, size_t size, size_t settled)
+{
+	bool any = false;
+
+	plan_size(benching, size, settled);
+	for (int phase = 0; phase < BENCH_PHASES; phase++) {
+		benching->plan.phases[phase] = benching->phases[phase] && phase != BENCH_GROWTH;
+		any = any || benching->plan.phases[phase];
+	}
+	return any;
+}
+
+/* On empty tables and then, where that is wanted, among settled rows. */
+static enum fate measure_size(struct benching *benching, size_t size, struct error *error)
+{
+	enum fate fate = FATE_OK;
+
+	if (plan_others(benching, size, 0))
+		fate = measure(benching, NULL, error);
+	if (fate == FATE_OK && benching->phases[BENCH_GROWTH])
+		fate = measure_growth(benching, size, error);
+	if (fate != FATE_OK || benching->settled == 0 || !plan_others(benching, size, benching->settled))
+		return fate;
+	fate = measure(benching, NULL, error);
+	if (fate == FATE_OK)
+		fate = bench_say_settled(&benching->saying, size, (uint32_t)benching->settled, error);
+	return fate;
+}
+
 static enum fate measure_round(struct benching *benching, struct error *error)
 {
 	enum fate fate = FATE_OK;
 
 	benching->saying.round++;
-	for (size_t i = 0; i < benching->sizes_len && fate == FATE_OK; i++) {
-		size_t size = benching->sizes[i];
-		fate = measure(benching, size, 0, error);
-		if (fate != FATE_OK || benching->settled == 0)
-			continue;
-		fate = measure(benching, size, benching->settled, error);
-		if (fate == FATE_OK)
-			fate = bench_say_settled(&benching->saying, size, (uint32_t)benching->settled, error);
-	}
+	for (size_t i = 0; i < benching->sizes_len && fate == FATE_OK; i++)
+		fate = measure_size(benching, benching->sizes[i], error);
 	return fate;
 }
 

@@ -476,7 +476,7 @@ const struct command commands[] = {
 	  "Real sessions through your Kafka, your PostgreSQL and a worker, and what those\n"
 	  "do without one; in topics fermata-bench-* and databases fermata_bench_*, gone\n"
 	  "at the end and on Ctrl-C. It loads the servers fully. Phases: suspend, asleep,\n"
-	  "restart, decide, outbox, together, latency.\n",
+	  "restart, decide, outbox, together, latency, growth (not with --quick).\n",
 	  "fermata bench --dev --json --phase suspend | jq 'select(.met == false)'\n", bench_options, 0, 0, 0,
 	  cmd_bench },
 	{ "demo", "", "tell the story of SESSION-808, nothing to configure",

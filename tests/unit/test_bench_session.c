@@ -110,6 +110,31 @@ static void text_comes_again_and_ids_do_not(void **state)
 	done(&c);
 }
 
+/* A session that suspends again and again has a longer history each time, and all of it at the end. */
+static void a_session_grows(void **state)
+{
+	struct arena *arena = arena_new((size_t)64 << 20);
+	struct suspend_event event;
+	size_t last = 0;
+	struct error error;
+	struct made made;
+
+	(void)state;
+	make(&made, 32 << 10, 3);
+	size_t whole = made.value.len;
+	for (uint32_t seq = 1; seq <= 20; seq++) {
+		assert_int_equal(session_suspend_grown(made.writer, 3, seq, 20, &made.value, &made.id, &error),
+		                 FATE_OK);
+		read_event(&made, arena, &event);
+		assert_int_equal(event.suspend_seq, seq);
+		assert_true(made.value.len > last);
+		last = made.value.len;
+	}
+	assert_in_range(last, whole - 8, whole + 8);
+	arena_free(arena);
+	done(&made);
+}
+
 static void a_session_is_known_by_its_id(void **state)
 {
 	struct made made;
@@ -152,6 +177,7 @@ int main(void)
 		cmocka_unit_test(sizes_are_as_asked_for),
 		cmocka_unit_test(a_session_is_a_chat),
 		cmocka_unit_test(text_comes_again_and_ids_do_not),
+		cmocka_unit_test(a_session_grows),
 		cmocka_unit_test(a_session_is_known_by_its_id),
 		cmocka_unit_test(goals_are_of_the_ratio_or_of_the_value),
 	};
