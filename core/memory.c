@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <string.h>
 
 #define BUFFER_FIRST 256 /* bytes of the first allocation of a buffer */
@@ -232,6 +235,13 @@ void buffer_done(struct buffer *buffer)
 	memory_wipe(buffer->data, buffer->dirty);
 	free(buffer->data);
 	*buffer = (struct buffer){ .ceiling = buffer->ceiling };
+}
+
+void memory_give_back(void)
+{
+#ifdef __GLIBC__
+	(void)malloc_trim(0);
+#endif
 }
 
 void memory_wipe(void *data, size_t len)

@@ -86,4 +86,8 @@ size_t arena_used(const struct arena *arena);
 /* Overwrites with zeros in a way that the compiler keeps. */
 void memory_wipe(void *data, size_t len);
 
+/* Gives back to the system what the allocator holds and nobody uses (glibc's malloc_trim; nothing elsewhere). Walks all
+ * of the heap: for a moment at which nothing else is to be done. */
+void memory_give_back(void);
+
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define TICK_MS       250
+#define REST_MS       10000 /* so long nothing was done: what was needed for it goes back to the system */
 #define DRAIN_AWAY_MS 60000 /* contract.md: 69 when a service stays away for 60 s */
 #define STOP_MS       9000  /* SIGTERM: exit 0 within 10 s */
 #define GUARD_TICK_MS 20
@@ -158,7 +159,26 @@ struct watch {
 	struct worker *worker;
 	struct drain *drain; /* NULL: it is none */
 	struct health *health;
+	int64_t done; /* batches and transactions when something was last seen to be done */
+	int64_t done_ms;
+	bool rested;
 };
+
+/* A burst leaves the heap as large as it had to be. Sessions that sleep need nothing of it. */
+static void watch_rest(struct watch *watch)
+{
+	int64_t done =
+		metrics_get(METRIC_BATCHES) + metrics_get(METRIC_RESUMES) + metrics_get(METRIC_GATE_EVENTS);
+	if (done != watch->done) {
+		watch->done = done;
+		watch->done_ms = clock_mono_ms();
+		watch->rested = false;
+	} else if (!watch->rested && clock_mono_ms() - watch->done_ms > REST_MS) {
+		memory_give_back();
+		watch->rested = true;
+		metrics_add(METRIC_REST, 1);
+	}
+}
 
 static void watch_drain(struct worker *worker, struct drain *drain)
 {
@@ -193,6 +213,7 @@ static void *watch_thread(void *argument)
 	struct watch *watch = argument;
 	while (!worker_wait(watch->worker, TICK_MS)) {
 		health_tick(watch->health, watch->worker);
+		watch_rest(watch);
 		if (watch->drain != NULL)
 			watch_drain(watch->worker, watch->drain);
 	}
@@ -291,7 +312,9 @@ static enum fate run_threads(struct worker *worker, const struct worker_options 
                              struct health *health, struct error *error)
 {
 	struct drain drain = { 0 };
-	struct watch watch = { worker, options->drain ? &drain : NULL, health };
+	struct watch watch = {
+		.worker = worker, .drain = options->drain ? &drain : NULL, .health = health, .rested = true
+	};
 	enum fate fate = options->drain ? drain_init(&drain, worker, error) : FATE_OK;
 	if (fate == FATE_OK)
 		work(worker, &watch, set);

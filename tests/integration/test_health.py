@@ -1,5 +1,6 @@
 """The pages of a worker: alive from the first moment, ready when it can do its work."""
 
+import re
 import urllib.error
 import urllib.request
 
@@ -28,6 +29,21 @@ def test_a_worker_that_waits_is_alive_and_not_ready(make_world):
     world.run("migrate")
     wait_for(lambda: page(worker, "/ready")[0] == 200, "the worker to be ready")
     worker.stop()
+
+
+def test_memory_goes_back_after_a_burst(make_world):
+    """A worker that has nothing to do any more gives back what it needed, each time that it worked."""
+    world = make_world()
+    worker = world.start_worker()
+
+    def rests():
+        """How often it has given memory back."""
+        return int(re.search(r"^fermata_rests_total (\d+)$", page(worker, "/metrics")[1], re.MULTILINE)[1])
+
+    for count in (1, 2):
+        world.suspend()
+        world.settle()
+        wait_for(lambda wanted=count: rests() >= wanted, "the worker to rest")
 
 
 def test_unknown_pages(fermata):
