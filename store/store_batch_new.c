@@ -2,6 +2,8 @@
 
 #include "store/store_record.h"
 
+#include <stdlib.h>
+
 /* From so many new checkpoints on: a COPY waits for the server twice, which a lone record need not. */
 #define COPY_MIN 8
 
@@ -84,6 +86,8 @@ static const struct copy_list copy_lists[] = {
 	  put_gate },
 };
 
+#define COPY_LISTS (sizeof(copy_lists) / sizeof(copy_lists[0]))
+
 struct copying {
 	const struct copy_list *list;
 	const void **rows;
@@ -106,19 +110,45 @@ static size_t choose(const struct batch_write *batch, const struct copy_list *li
 	return len;
 }
 
-enum fate batch_copy_new(struct store *store, const struct batch_write *batch, const void **rows,
-                         bool *ret_copied, struct error *error)
+static bool are_many(const struct batch_write *batch)
 {
-	enum fate fate = FATE_OK;
+	size_t len = 0;
 
-	*ret_copied = !batch->singly && choose(batch, &copy_lists[0], rows) >= COPY_MIN;
-	for (size_t i = 0; *ret_copied && i < sizeof(copy_lists) / sizeof(copy_lists[0]) && fate == FATE_OK;
-	     i++) {
-		struct copying copying = { &copy_lists[i], rows };
-		struct copy copy = { .statement = &copy_lists[i].statement, .put = put_row, .context = &copying };
-		copy.rows = choose(batch, &copy_lists[i], rows);
-		if (copy.rows > 0)
-			fate = store_copy(store, &copy, error);
+	for (size_t i = 0; i < batch->checkpoints_len; i++)
+		len += batch->checkpoints[i].insert;
+	return len >= COPY_MIN;
+}
+
+/* rows: room for all writes, for each list. */
+static enum fate copy_lists_of(struct store *store, const struct batch_write *batch, const void **rows,
+                               struct error *error)
+{
+	struct copying copyings[COPY_LISTS];
+	struct copy copies[COPY_LISTS];
+	size_t len = 0;
+
+	for (size_t i = 0; i < COPY_LISTS; i++) {
+		size_t chosen = choose(batch, &copy_lists[i], rows);
+		if (chosen == 0)
+			continue;
+		copyings[len] = (struct copying){ &copy_lists[i], rows };
+		copies[len] = (struct copy){ &copy_lists[i].statement, chosen, put_row, &copyings[len] };
+		len++;
+		rows += chosen;
 	}
+	return store_copy(store, copies, len, error);
+}
+
+enum fate batch_copy_new(struct store *store, const struct batch_write *batch, bool *ret_copied,
+                         struct error *error)
+{
+	*ret_copied = !batch->singly && are_many(batch);
+	if (!*ret_copied)
+		return FATE_OK;
+	const void **rows = calloc(COPY_LISTS * batch->checkpoints_len, sizeof(*rows));
+	if (rows == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, writing a batch: no memory");
+	enum fate fate = copy_lists_of(store, batch, rows, error);
+	free(rows);
 	return fate;
 }

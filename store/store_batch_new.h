@@ -17,10 +17,9 @@ void param_payload(struct params *params, const struct checkpoint *checkpoint);
 
 /*
  * Copies the rows of every write that inserts into checkpoint, payload, expiry and gate_outbox, when there are enough
- * of them and the batch is not to be written singly; *ret_copied says so. rows has room for all writes.
- * RETRY with ERR_STALE: one of the rows is there already.
+ * of them and the batch is not to be written singly; *ret_copied says so. RETRY with ERR_STALE: one of the rows is there already.
  */
-FM_MUSTCHECK enum fate batch_copy_new(struct store *store, const struct batch_write *batch, const void **rows,
-                                      bool *ret_copied, struct error *error);
+FM_MUSTCHECK enum fate batch_copy_new(struct store *store, const struct batch_write *batch, bool *ret_copied,
+                                      struct error *error);
 
 #endif

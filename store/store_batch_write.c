@@ -128,11 +128,6 @@ static const struct statement insert_gates = {
 	"excluded.version)",
 };
 
-static const struct statement notify_outbox = {
-	"notifying",
-	"SELECT pg_catalog.pg_notify('fermata_outbox', '')",
-};
-
 /* ---- columns ---- */
 
 static void put_state(struct params *params, const void *field)
@@ -467,7 +462,7 @@ static void send_all(struct store *store, const struct batch_write *batch, bool 
 	for (size_t i = 0; i < sizeof(work_lists) / sizeof(work_lists[0]); i++)
 		send_list(store, &work_lists[i], batch, copied, rows, NULL);
 	if (batch->notify)
-		store_send(store, &notify_outbox, NULL, NULL);
+		transaction_notify(store);
 }
 
 static enum fate check_tally(const struct tally *tally, struct error *error)
@@ -497,12 +492,13 @@ enum fate store_batch_write(struct store *store, const struct batch_write *write
 	if (rows == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, writing a batch: no memory");
 	bool copied;
-	fate = batch_copy_new(store, write, rows, &copied, error);
+	fate = batch_copy_new(store, write, &copied, error);
 	if (fate == FATE_OK)
 		send_all(store, write, copied, rows, &tally);
 	free(rows);
 	if (fate != FATE_OK)
 		return fate;
-	fate = transaction_flush(store, error);
+	if (!pipeline_is_idle(store_pipeline(store))) /* idle: all of it was copied, and is answered */
+		fate = transaction_flush(store, error);
 	return fate == FATE_OK ? check_tally(&tally, error) : fate;
 }

@@ -18,6 +18,7 @@ struct store {
 	bool joined;    /* the call at work is part of it and must not end it */
 	bool listening; /* LISTEN is to be made again on a new connection */
 	bool notified;
+	bool notifies; /* NOTIFY is sent with the COMMIT of the transaction that is open */
 };
 
 /* ---- settings of the session ---- */
@@ -67,6 +68,10 @@ static const struct statement hold_days = {
 };
 static const struct statement commit = { "committing", "COMMIT" };
 static const struct statement rollback = { "rolling back", "ROLLBACK" };
+static const struct statement notify_outbox = {
+	"notifying",
+	"SELECT pg_catalog.pg_notify('fermata_outbox', '')",
+};
 static const struct statement listen_outbox = { "listening", "LISTEN fermata_outbox" };
 
 /* ---- open and close ---- */
@@ -128,6 +133,7 @@ void store_drop(struct store *store)
 	pipeline_drop(&store->pipeline);
 	store->open = false;
 	store->joined = false;
+	store->notifies = false;
 }
 
 uint64_t store_reconnects(const struct store *store)
@@ -264,8 +270,16 @@ enum fate transaction_flush(struct store *store, struct error *error)
 	return fate;
 }
 
+void transaction_notify(struct store *store)
+{
+	store->notifies = store->open;
+}
+
 enum fate transaction_commit(struct store *store, struct error *error)
 {
+	if (store->notifies)
+		store_send(store, &notify_outbox, NULL, NULL);
+	store->notifies = false;
 	/* A transaction that failed answers COMMIT with ROLLBACK. */
 	store_send(store, &commit, NULL, &(struct answer){ .tag = "COMMIT" });
 	enum fate fate = transaction_flush(store, error);
@@ -304,6 +318,7 @@ void store_rollback(struct store *store)
 	struct error ignored;
 
 	store->joined = false;
+	store->notifies = false;
 	if (!store->open)
 		return;
 	/* What a failed call left queued is answered before, so that ROLLBACK is not skipped with the rest. */

@@ -1,6 +1,5 @@
 #include "store/store_copy.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* So many bytes are put together before they are given to libpq, which copies them. */
@@ -8,6 +7,8 @@
 
 /* The largest row: a sealed state (PostgreSQL takes no larger value than 1 GiB) and what stands in clear. */
 #define ROW_MAX ((size_t)1 << 30)
+
+#define TEXT_MAX ((size_t)16 * 1024) /* all statements of one query together */
 
 static const char header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
 #define UNIQUE_VIOLATION "23505"
@@ -74,25 +75,58 @@ static enum fate failed(struct store *store, enum fate fate, struct error *error
 	return fate;
 }
 
-enum fate store_copy(struct store *store, const struct copy *copy, struct error *error)
+/* The one query: the server takes up the next COPY as soon as it has answered the one before. */
+static enum fate begin(struct store *store, const struct copy *copies, size_t len, struct error *error)
+{
+	struct buffer text;
+
+	buffer_init(&text, TEXT_MAX);
+	for (size_t i = 0; i < len; i++) {
+		const char *one = copies[i].statement->text;
+		buffer_append(&text, one, strlen(one));
+		buffer_append(&text, ";", i + 1 < len ? 1 : 2); /* the last with its NUL */
+	}
+	enum fate fate =
+		buffer_failed(&text)
+			? error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, copying: no memory")
+			: pipeline_copy_begin(store_pipeline(store), copies[0].statement, (const char *)text.data, error);
+	buffer_done(&text);
+	return fate;
+}
+
+/* The rows of one table. */
+static enum fate copy_one(struct store *store, const struct copy *copies, size_t len, size_t at,
+                          struct error *error)
 {
 	struct pipeline *pipeline = store_pipeline(store);
+	const struct copy *copy = &copies[at];
+	bool last = at + 1 == len;
 	struct buffer buffer;
 	int64_t rows = 0;
 
-	enum fate fate = pipeline_copy_begin(pipeline, copy->statement, error);
-	if (fate != FATE_OK)
-		return failed(store, fate, error);
 	buffer_init(&buffer, ROW_MAX + CHUNK_MAX);
-	fate = put_rows(store, copy, &buffer, error);
+	enum fate fate = put_rows(store, copy, &buffer, error);
 	buffer_done(&buffer);
-	if (fate == FATE_OK)
-		fate = pipeline_copy_end(pipeline, copy->statement, &rows, error);
-	else if (fate == FATE_REJECT)
+	if (fate == FATE_REJECT)
 		pipeline_copy_give_up(pipeline);
-	if (fate == FATE_OK && rows != (int64_t)copy->rows)
-		return error_set(error, FATE_FATAL, ERR_USAGE,
-		                 "PostgreSQL, %s: %lld rows of %zu were taken: is there a trigger on the table?",
-		                 copy->statement->name, (long long)rows, copy->rows);
+	if (fate != FATE_OK)
+		return fate;
+	fate = last ? pipeline_copy_end(pipeline, copy->statement, &rows, error)
+	            : pipeline_copy_next(pipeline, copy->statement, copies[at + 1].statement, &rows, error);
+	if (fate != FATE_OK || rows == (int64_t)copy->rows)
+		return fate;
+	if (!last)
+		pipeline_copy_give_up(pipeline);
+	return error_set(error, FATE_FATAL, ERR_USAGE,
+	                 "PostgreSQL, %s: %lld rows of %zu were taken: is there a trigger on the table?",
+	                 copy->statement->name, (long long)rows, copy->rows);
+}
+
+enum fate store_copy(struct store *store, const struct copy *copies, size_t len, struct error *error)
+{
+	enum fate fate = begin(store, copies, len, error);
+
+	for (size_t i = 0; i < len && fate == FATE_OK; i++)
+		fate = copy_one(store, copies, len, i, error);
 	return failed(store, fate, error);
 }

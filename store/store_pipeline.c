@@ -432,20 +432,26 @@ static enum fate copy_refused(struct pipeline *pipeline, const struct statement 
 	return take_fault(pipeline, error);
 }
 
-enum fate pipeline_copy_begin(struct pipeline *pipeline, const struct statement *statement,
-                              struct error *error)
+/* Waits for the server to say that it takes the rows of this one. */
+static enum fate copy_await(struct pipeline *pipeline, const struct statement *statement, struct error *error)
 {
-	assert(pipeline_is_idle(pipeline));
-	if (PQexitPipelineMode(pipeline->pg) != 1 || PQsendQuery(pipeline->pg, statement->text) != 1) {
-		fault_broken(pipeline, statement->name);
-		return take_fault(pipeline, error);
-	}
 	PGresult *result = copy_pump(pipeline, true) ? PQgetResult(pipeline->pg) : NULL;
 	bool begun = PQresultStatus(result) == PGRES_COPY_IN;
 	if (!begun && result != NULL)
 		pipeline_result_error(pipeline->pg, result, statement->name, &pipeline->fault);
 	PQclear(result);
 	return begun ? FATE_OK : copy_refused(pipeline, statement, error);
+}
+
+enum fate pipeline_copy_begin(struct pipeline *pipeline, const struct statement *statement, const char *text,
+                              struct error *error)
+{
+	assert(pipeline_is_idle(pipeline));
+	if (PQexitPipelineMode(pipeline->pg) != 1 || PQsendQuery(pipeline->pg, text) != 1) {
+		fault_broken(pipeline, statement->name);
+		return take_fault(pipeline, error);
+	}
+	return copy_await(pipeline, statement, error);
 }
 
 enum fate pipeline_copy_put(struct pipeline *pipeline, const struct statement *statement,
@@ -457,6 +463,22 @@ enum fate pipeline_copy_put(struct pipeline *pipeline, const struct statement *s
 		return copy_refused(pipeline, statement, error);
 	buffer_reset(buffer);
 	return copy_pump(pipeline, false) ? FATE_OK : take_fault(pipeline, error);
+}
+
+enum fate pipeline_copy_next(struct pipeline *pipeline, const struct statement *statement,
+                             const struct statement *next, int64_t *ret_rows, struct error *error)
+{
+	*ret_rows = 0;
+	if (PQputCopyEnd(pipeline->pg, NULL) != 1)
+		return copy_refused(pipeline, statement, error);
+	PGresult *result = copy_pump(pipeline, true) ? PQgetResult(pipeline->pg) : NULL;
+	bool done = PQresultStatus(result) == PGRES_COMMAND_OK;
+	if (done)
+		*ret_rows = tuples(result);
+	else if (result != NULL)
+		pipeline_result_error(pipeline->pg, result, statement->name, &pipeline->fault);
+	PQclear(result);
+	return done ? copy_await(pipeline, next, error) : copy_refused(pipeline, statement, error);
 }
 
 enum fate pipeline_copy_end(struct pipeline *pipeline, const struct statement *statement, int64_t *ret_rows,

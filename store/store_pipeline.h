@@ -77,15 +77,20 @@ FM_MUSTCHECK enum fate pipeline_params_good(const struct params *params, const s
                                             struct error *error);
 
 /*
- * COPY ... FROM STDIN, between two flushes and outside of pipeline mode, which the last of these calls, and each
- * that fails, goes back to. After RETRY the connection should be dropped.
+ * One or more COPY ... FROM STDIN, between two flushes and outside of pipeline mode, which the last of these calls, and
+ * each that fails, goes back to. After RETRY the connection should be dropped.
+ * text: all of them, with semicolons between them; statement is the first.
  */
 FM_MUSTCHECK enum fate pipeline_copy_begin(struct pipeline *pipeline, const struct statement *statement,
-                                           struct error *error);
+                                           const char *text, struct error *error);
 /* Sends what is in the buffer, and empties it. */
 FM_MUSTCHECK enum fate pipeline_copy_put(struct pipeline *pipeline, const struct statement *statement,
                                          struct buffer *buffer, struct error *error);
-/* *ret_rows: how many the server took. */
+/* Ends one and goes on with the next. *ret_rows: how many rows the server took of the first. */
+FM_MUSTCHECK enum fate pipeline_copy_next(struct pipeline *pipeline, const struct statement *statement,
+                                          const struct statement *next, int64_t *ret_rows,
+                                          struct error *error);
+/* Ends the last one. */
 FM_MUSTCHECK enum fate pipeline_copy_end(struct pipeline *pipeline, const struct statement *statement,
                                          int64_t *ret_rows, struct error *error);
 /* Takes it back: the transaction has failed then. What comes of it the next call on the connection finds. */

@@ -35,7 +35,7 @@ static void set_judge(struct intake *intake)
 		            .allow_edits = config_flag(config, PARAM_DECISIONS_ALLOW_EDITS) },
 		.unclaimed_max = config_number(config, PARAM_WORKER_UNCLAIMED_MAX),
 		.vault = intake->worker->vault,
-		.codec = intake->codec,
+		.codec = intake->judging,
 		.drops = drops,
 		.context = (void *)(uintptr_t)config,
 	};
@@ -51,7 +51,8 @@ static enum fate open_memory(struct intake *intake, struct error *error)
 		intake->items_cap = intake->options.batch_records;
 	intake->items = calloc(intake->items_cap, sizeof(*intake->items));
 	intake->order = calloc(intake->items_cap, sizeof(*intake->order));
-	intake->arena = arena_new(2 * (intake->bytes_cap + record) + 16 * MIB);
+	intake->arena_cap = 2 * (intake->bytes_cap + record) + 16 * MIB;
+	intake->arena = arena_new(intake->arena_cap);
 	intake->work = arena_new(2 * (intake->bytes_cap + record) + 64 * MIB);
 	intake->scratch = arena_new(DECODE_FACTOR * record + 16 * MIB);
 	intake->positions = arena_new(16 * MIB);
@@ -63,7 +64,8 @@ static enum fate open_memory(struct intake *intake, struct error *error)
 		.strict_boundary = config_choice(config, PARAM_LIMITS_BOUNDARY) == CONFIG_BOUNDARY_STRICT,
 		.catalog = intake->worker->catalog,
 	};
-	return codec_new(&intake->codec, &settings, error);
+	enum fate fate = codec_new(&intake->codec, &settings, error);
+	return fate == FATE_OK ? codec_new(&intake->judging, &settings, error) : fate;
 }
 
 static enum fate open_reader(struct intake *intake, struct error *error)
@@ -120,6 +122,8 @@ static enum fate intake_open(struct intake *intake, struct worker *worker,
 	enum fate fate = intake_open_desk(intake, worker, options, error);
 	if (fate == FATE_OK)
 		fate = open_reader(intake, error);
+	if (fate == FATE_OK)
+		fate = intake_stage_open(intake, error);
 	if (fate == FATE_OK && options->parts != NULL)
 		fate = intake_given(intake, options->parts, options->parts_len, error);
 	return fate == FATE_OK ? open_letters(intake, error) : fate;
@@ -128,10 +132,12 @@ static enum fate intake_open(struct intake *intake, struct worker *worker,
 void intake_close(struct intake *intake)
 {
 	intake_revoked(intake);
+	intake_stage_close(intake);
 	reader_close(intake->reader, CLOSE_MS);
 	producer_close(intake->letters);
 	store_close(intake->store);
 	codec_free(intake->codec);
+	codec_free(intake->judging);
 	arena_free(intake->arena);
 	arena_free(intake->work);
 	arena_free(intake->scratch);
@@ -179,14 +185,23 @@ static enum fate on_record(struct intake *intake, struct record *record, struct 
 	}
 	bool full = intake->items_len == intake->items_cap ||
 	            intake->bytes + record->key.len + record->value.len > intake->bytes_cap;
-	if (full && intake->items_len > 0)
-		fate = intake_run_batch(intake, error);
-	if (fate != FATE_OK) {
-		record_done(record);
-		return fate;
-	}
 	record->at.topic = part->topic;
-	return intake_add(intake, part, record, error);
+	if (!full || intake->items_len == 0)
+		return intake_add(intake, part, record, error);
+	intake->full = true;
+	intake->next = *record;
+	return FATE_OK;
+}
+
+/* The batch that it did not fit into is passed on, and the next one begins with it. */
+static enum fate on_full(struct intake *intake, struct error *error)
+{
+	enum fate fate = intake_pass_on(intake, error);
+	if (fate != FATE_OK)
+		return fate;
+	struct record record = intake->next;
+	intake->full = false;
+	return intake_add(intake, intake_part(intake, record.at.topic, record.at.partition), &record, error);
 }
 
 /* The position may stand past the last record: a commit marker, or records that were aborted. */
@@ -203,6 +218,9 @@ static void on_end(struct intake *intake, const struct record *at)
 static enum fate on_gone(struct intake *intake, const struct record *at, struct error *error)
 {
 	struct part *part = intake_part(intake, at->at.topic, at->at.partition);
+	enum fate fate = intake_settle(intake, error);
+	if (fate != FATE_OK)
+		return fate;
 	if (part == NULL || part->alarmed || part->durable == POSITION_NEW)
 		return FATE_OK;
 	if (part->verify) /* only the record before the position has gone, between the question and the fetch */
@@ -257,12 +275,16 @@ static void note_away(struct intake *intake, const struct error *error)
 	worker_part_ok(intake->worker, PART_INTAKE_KAFKA, false);
 }
 
-/* With records in hand the reader is only asked for what it has already; without, it may wait. */
+/* With records in hand that could be stored at once the reader is only asked for what it has already; else it may wait,
+ * and the end of what is being stored ends the wait. */
 static enum fate step(struct intake *intake, struct error *error)
 {
 	enum reader_event event;
 	struct record record = { 0 };
-	int wait = intake->items_len > 0 ? 0 : POLL_MS;
+	bool storing = intake_is_storing(intake);
+	if (intake->full) /* what is due gets its turn between two batches */
+		return storing ? intake_settle(intake, error) : on_full(intake, error);
+	int wait = intake->items_len > 0 && !storing ? 0 : POLL_MS;
 	enum fate fate = reader_poll(intake->reader, wait, &event, &record, error);
 	if (fate == FATE_RETRY) {
 		note_away(intake, error);
@@ -271,8 +293,8 @@ static enum fate step(struct intake *intake, struct error *error)
 	}
 	if (fate == FATE_OK)
 		fate = dispatch(intake, event, &record, error);
-	if (fate == FATE_OK && event == READER_NOTHING && intake->moved)
-		fate = intake_run_batch(intake, error);
+	if (fate == FATE_OK && event == READER_NOTHING && intake->moved && !storing)
+		fate = intake_pass_on(intake, error);
 	return fate;
 }
 
@@ -304,13 +326,23 @@ static void recover(struct intake *intake, const struct error *error)
 	intake_restart_in(intake, wait);
 }
 
+/* The last one. */
+static enum fate finish(struct intake *intake, struct error *error)
+{
+	enum fate fate = intake_settle(intake, error);
+	return fate == FATE_OK && intake->items_len > 0 ? intake_run_batch(intake, error) : fate;
+}
+
 void intake_run(struct worker *worker, const struct intake_options *options)
 {
 	struct intake intake;
 	struct error error = { 0 };
 	enum fate fate = intake_open(&intake, worker, options, &error);
 	while (fate == FATE_OK && !worker_stopping(worker)) {
-		fate = tick(&intake, &error);
+		if (intake_has_ended(&intake))
+			fate = intake_settle(&intake, &error);
+		if (fate == FATE_OK && !intake_is_storing(&intake))
+			fate = tick(&intake, &error);
 		if (fate == FATE_OK)
 			fate = step(&intake, &error);
 		if (fate == FATE_RETRY) {
@@ -320,7 +352,7 @@ void intake_run(struct worker *worker, const struct intake_options *options)
 	}
 	if (fate != FATE_OK)
 		worker_fail(worker, "intake", &error);
-	else if (intake.items_len > 0 && intake_run_batch(&intake, &error) != FATE_OK)
+	else if (finish(&intake, &error) != FATE_OK)
 		log_error(LOG_LEVEL_WARN, "intake", &error);
 	intake_close(&intake);
 }

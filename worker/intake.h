@@ -1,6 +1,13 @@
 /*
  * intake.h - both topics into PostgreSQL, one transaction a batch (protocol.md, "Intake"). Inside of the
- * worker only: the pieces of one intake thread.
+ * worker only: the pieces of one intake.
+ *
+ * Two threads work at it: one collects a batch (reads, decodes, checks, seals) while the other has the one before it
+ * with PostgreSQL (intake_stage.c). No more than that is under way: one transaction, and one batch that is collected
+ * meanwhile. What is in struct intake belongs to the collecting thread; while a batch is being stored, the connection,
+ * the letters, `work`, `targets`, `seen`, and what a commit changes of a part, are the other's, and whoever wants them
+ * settles first. So whatever looks at the database finds it as the last commit left it, and a batch that fails is known
+ * before the next is begun.
  *
  * There is one way back from every trouble: intake_restart drops what was fetched, reads the positions
  * from PostgreSQL and fetches from there. Nothing is lost by it, for nothing is durable but in a commit
@@ -18,7 +25,9 @@ struct part {
 	bool suspends;     /* which of the two topics */
 	int32_t partition;
 	int64_t durable;      /* `next` of its row in kafka_offset, or POSITION_NEW */
-	int64_t received;     /* the position after all that is in the batch; never durable before its commit */
+	int64_t received;     /* the position after all that was collected; never durable before its commit */
+	int64_t handed;       /* received as it was when the batch that is being stored was closed */
+	int64_t told;         /* the position that Kafka was last told of, for dashboards */
 	bool alarmed;         /* something is wrong with it: it is not fetched */
 	bool verify;          /* the first record is to be compared with what is remembered, and passed over */
 	struct position last; /* what is remembered; only the fields last_... and has_last */
@@ -50,7 +59,9 @@ struct intake {
 	struct store *store;
 	struct producer *letters;
 	struct codec *codec;
+	struct codec *judging;   /* the judge's, who works in another thread than the first */
 	struct arena *arena;     /* of the items of the batch */
+	size_t arena_cap;        /* its ceiling */
 	struct arena *work;      /* of one attempt to write them */
 	struct arena *scratch;   /* of one record being decoded */
 	struct arena *positions; /* of one look at kafka_offset */
@@ -74,13 +85,18 @@ struct intake {
 	int64_t *seen;    /* the highest position seen of each */
 	int32_t targets_len;
 
+	/* The batch that is being collected. */
 	struct item *items;
 	struct item **order; /* room for a pointer to each of them */
 	size_t items_len;
 	size_t items_cap;
 	size_t bytes;
 	size_t bytes_cap;
-	bool moved; /* some part's received is ahead of its durable */
+	bool moved;         /* some part's received is ahead of its handed */
+	bool full;          /* and `next` is the first record that does not fit into it */
+	struct record next; /* not yet received */
+
+	struct stage *stage; /* NULL: there is no other thread, a batch is stored at once */
 };
 
 /* ---- intake.c: the thread ---- */
@@ -101,7 +117,7 @@ FM_MUSTCHECK enum fate intake_given(struct intake *intake, const struct partitio
 /* The same with what the group gives. */
 FM_MUSTCHECK enum fate intake_assigned(struct intake *intake, struct error *error);
 void intake_revoked(struct intake *intake);
-/* Drops the batch and stops fetching; a restart follows after wait_ms. */
+/* Waits for what is being stored, drops what was collected and stops fetching; a restart follows after wait_ms. */
 void intake_restart_in(struct intake *intake, int64_t wait_ms);
 /* Reads the positions and fetches from there; approvals only when they may be judged. */
 FM_MUSTCHECK enum fate intake_restart(struct intake *intake, struct error *error);
@@ -134,7 +150,40 @@ FM_MUSTCHECK enum fate intake_understand(struct intake *intake, struct item *ite
 FM_MUSTCHECK enum fate intake_add(struct intake *intake, struct part *part, struct record *record,
                                   struct error *error);
 void intake_drop_batch(struct intake *intake);
-/* Understands, judges, writes and commits what was collected. RETRY: a restart is needed. */
+/* Settles, then judges, writes and commits what was collected, in this thread. RETRY: a restart is needed. */
 FM_MUSTCHECK enum fate intake_run_batch(struct intake *intake, struct error *error);
+
+/* What is stored in one go. */
+struct batch {
+	struct item *items;
+	struct item **order;
+	size_t len;
+	struct arena *arena;
+};
+
+/* The parts as they are now are what the batch moves to. */
+void intake_close_batch(struct intake *intake);
+/* Judges, writes and commits. */
+FM_MUSTCHECK enum fate intake_store(struct intake *intake, const struct batch *batch, struct error *error);
+/* Then, in the collecting thread: all is well, and Kafka is told. */
+void intake_stored(struct intake *intake);
+void intake_batch_done(struct batch *batch);
+
+/* ---- intake_stage.c: the other thread ---- */
+
+FM_MUSTCHECK enum fate intake_stage_open(struct intake *intake, struct error *error);
+/* Waits for what is being stored. */
+void intake_stage_close(struct intake *intake);
+/* Is a batch with the other thread, or has it one whose end was not taken up? */
+bool intake_is_storing(const struct intake *intake);
+/* Is there an end to be taken up? */
+bool intake_has_ended(const struct intake *intake);
+/* Waits until nothing is being stored; its end is left to be taken up by intake_settle. */
+void intake_wait(struct intake *intake);
+/* Waits too, and takes up what came of it. RETRY: a restart is needed, for what was collected since then stands on what
+ * is not there. */
+FM_MUSTCHECK enum fate intake_settle(struct intake *intake, struct error *error);
+/* Settles, then gives the other thread what was collected and begins a new batch. Without one, intake_run_batch. */
+FM_MUSTCHECK enum fate intake_pass_on(struct intake *intake, struct error *error);
 
 #endif

@@ -65,15 +65,25 @@ enum fate intake_add(struct intake *intake, struct part *part, struct record *re
 	return FATE_OK;
 }
 
+void intake_batch_done(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->len; i++)
+		record_done(&batch->items[i].record);
+	batch->len = 0;
+	if (batch->arena != NULL) /* NULL: intake could not even be opened */
+		arena_reset(batch->arena);
+}
+
 void intake_drop_batch(struct intake *intake)
 {
-	for (size_t i = 0; i < intake->items_len; i++)
-		record_done(&intake->items[i].record);
+	struct batch batch = { .items = intake->items, .len = intake->items_len, .arena = intake->arena };
+	intake_batch_done(&batch);
 	intake->items_len = 0;
 	intake->bytes = 0;
 	intake->moved = false;
-	if (intake->arena != NULL) /* NULL: intake could not even be opened */
-		arena_reset(intake->arena);
+	if (intake->full)
+		record_done(&intake->next);
+	intake->full = false;
 }
 
 /* ---- one attempt at a run of items: everything in one transaction ---- */
@@ -126,8 +136,8 @@ static enum fate plan_moves(struct attempt *attempt, struct arena *arena, struct
 			move.hi = last->record.at.offset + 1;
 			note_last(&move, last);
 		}
-		if (attempt->last && part->received >= 0)
-			move.hi = part->received;
+		if (attempt->last && part->handed >= 0)
+			move.hi = part->handed;
 		if (move.hi > part->durable)
 			attempt->moves[attempt->moves_len++] = move;
 	}
@@ -139,7 +149,6 @@ static enum fate plan_moves(struct attempt *attempt, struct arena *arena, struct
 static void note_durable(struct attempt *attempt)
 {
 	struct intake *intake = attempt->intake;
-	struct partition_at *report = arena_array(intake->work, attempt->moves_len, sizeof(*report));
 	for (size_t i = 0; i < attempt->moves_len; i++) {
 		const struct move *move = &attempt->moves[i];
 		struct part *part = intake_part(intake, move->topic, move->partition);
@@ -147,11 +156,7 @@ static void note_durable(struct attempt *attempt)
 		if (part->suspends && part->partition < intake->targets_len &&
 		    move->hi > intake->seen[part->partition])
 			intake->seen[part->partition] = move->hi;
-		if (report != NULL)
-			report[i] = (struct partition_at){ move->topic, move->partition, move->hi };
 	}
-	if (report != NULL)
-		reader_report_positions(intake->reader, report, attempt->moves_len);
 }
 
 static void note_tally(const struct attempt *attempt)
@@ -335,17 +340,62 @@ static enum fate run_items(struct intake *intake, struct item **items, size_t le
 	return fate;
 }
 
-enum fate intake_run_batch(struct intake *intake, struct error *error)
+/* ---- a batch ---- */
+
+void intake_close_batch(struct intake *intake)
+{
+	for (size_t i = 0; i < intake->parts_len; i++)
+		intake->parts[i].handed = intake->parts[i].received;
+	intake->moved = false;
+}
+
+enum fate intake_store(struct intake *intake, const struct batch *batch, struct error *error)
 {
 	int64_t start = clock_real_us();
-	for (size_t i = 0; i < intake->items_len; i++)
-		intake->order[i] = &intake->items[i];
-	enum fate fate = run_items(intake, intake->order, intake->items_len, true, error);
-	if (fate != FATE_OK)
-		return fate;
-	intake_drop_batch(intake);
+	for (size_t i = 0; i < batch->len; i++)
+		batch->order[i] = &batch->items[i];
+	enum fate fate = run_items(intake, batch->order, batch->len, true, error);
+	if (fate == FATE_OK)
+		metrics_observe_us(METRIC_COMMIT_SECONDS, clock_real_us() - start);
+	return fate;
+}
+
+static void tell_kafka(struct intake *intake)
+{
+	struct partition_at *report = calloc(intake->parts_len + 1, sizeof(*report));
+	size_t len = 0;
+	for (size_t i = 0; report != NULL && i < intake->parts_len; i++) {
+		struct part *part = &intake->parts[i];
+		if (part->durable < 0 || part->durable == part->told)
+			continue;
+		part->told = part->durable;
+		report[len++] = (struct partition_at){ part->topic, part->partition, part->durable };
+	}
+	if (len > 0)
+		reader_report_positions(intake->reader, report, len);
+	free(report);
+}
+
+void intake_stored(struct intake *intake)
+{
+	tell_kafka(intake);
 	backoff_reset(&intake->backoff);
 	worker_part_ok(intake->worker, PART_INTAKE_POSTGRES, true);
-	metrics_observe_us(METRIC_COMMIT_SECONDS, clock_real_us() - start);
+}
+
+enum fate intake_run_batch(struct intake *intake, struct error *error)
+{
+	struct batch batch = { intake->items, intake->order, intake->items_len, intake->arena };
+	enum fate fate = intake_settle(intake, error);
+	if (fate != FATE_OK)
+		return fate;
+	intake_close_batch(intake);
+	fate = intake_store(intake, &batch, error);
+	if (fate != FATE_OK)
+		return fate;
+	intake_batch_done(&batch);
+	intake->items_len = 0;
+	intake->bytes = 0;
+	intake_stored(intake);
 	return FATE_OK;
 }

@@ -144,6 +144,28 @@ static enum fate seal(struct intake *intake, struct checkpoint *row, struct view
 	return vault_seal(intake->worker->vault, &context, body, intake->arena, &row->sealed, error);
 }
 
+/* Schemas are looked for over the connection, which is another's while a batch is being stored. */
+static bool learn(struct intake *intake, unsigned *tries, enum fate *fate, struct error *error)
+{
+	if (*fate != FATE_RETRY || error->code != ERR_UNKNOWN_SCHEMA)
+		return false;
+	struct error settling;
+	enum fate settled = intake_settle(intake, &settling);
+	if (settled == FATE_OK)
+		return learn_more(intake->worker, intake->store, codec_want(intake->codec), tries, fate, error);
+	*error = settling;
+	*fate = settled;
+	return false;
+}
+
+static enum fate keep_schema(struct intake *intake, const uint8_t sha256[32], struct error *error)
+{
+	if (learn_is_kept(intake->worker, sha256))
+		return FATE_OK;
+	enum fate fate = intake_settle(intake, error);
+	return fate == FATE_OK ? learn_keep_sealed(intake->worker, intake->store, sha256, error) : fate;
+}
+
 /* In the schema of whichever version the agent has, which is kept for as long as anything is sealed with it. */
 static enum fate take_suspend(struct intake *intake, const struct record *record,
                               struct suspend_event *ret_event, struct view *ret_body, uint8_t ret_sha256[32],
@@ -155,9 +177,9 @@ static enum fate take_suspend(struct intake *intake, const struct record *record
 		codec_schema_header(intake->codec, record_header(record, SCHEMA_ID_HEADER));
 		fate = codec_take_suspend_written(intake->codec, record->value, intake->scratch, ret_event, ret_body,
 		                                  ret_sha256, error);
-	} while (learn_more(intake->worker, intake->store, codec_want(intake->codec), &tries, &fate, error));
+	} while (learn(intake, &tries, &fate, error));
 	if (fate == FATE_OK)
-		fate = learn_keep_sealed(intake->worker, intake->store, ret_sha256, error);
+		fate = keep_schema(intake, ret_sha256, error);
 	if (fate == FATE_OK)
 		learn_ahead(intake->worker, &ret_event->state);
 	return fate;
@@ -236,7 +258,7 @@ static enum fate take_approval(struct intake *intake, const struct record *recor
 	do {
 		codec_schema_header(intake->codec, record_header(record, SCHEMA_ID_HEADER));
 		fate = codec_take_approval(intake->codec, record->value, intake->scratch, ret_event, ret_body, error);
-	} while (learn_more(intake->worker, intake->store, codec_want(intake->codec), &tries, &fate, error));
+	} while (learn(intake, &tries, &fate, error));
 	return fate;
 }
 

@@ -103,6 +103,7 @@ enum fate intake_given(struct intake *intake, const struct partition_at *given, 
 	struct part *parts = calloc(len + 1, sizeof(*parts));
 	if (parts == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for an assignment");
+	intake_wait(intake);
 	intake_drop_batch(intake);
 	let_all_go(intake);
 	free(intake->parts);
@@ -116,6 +117,8 @@ enum fate intake_given(struct intake *intake, const struct partition_at *given, 
 			.partition = given[i].partition,
 			.durable = POSITION_NEW,
 			.received = POSITION_NEW,
+			.handed = POSITION_NEW,
+			.told = POSITION_NEW,
 		};
 	}
 	intake_restart_in(intake, 0);
@@ -137,6 +140,7 @@ enum fate intake_assigned(struct intake *intake, struct error *error)
 
 void intake_revoked(struct intake *intake)
 {
+	intake_wait(intake);
 	intake_drop_batch(intake);
 	let_all_go(intake);
 	intake->parts_len = 0;
@@ -146,6 +150,7 @@ void intake_revoked(struct intake *intake)
 void intake_restart_in(struct intake *intake, int64_t wait_ms)
 {
 	struct error error;
+	intake_wait(intake);
 	intake_drop_batch(intake);
 	let_all_go(intake);
 	if (intake->running && reader_start(intake->reader, NULL, 0, &error) != FATE_OK)
@@ -159,6 +164,9 @@ enum fate intake_alarm(struct intake *intake, struct part *part, const char *why
 	log_write(LOG_LEVEL_ERROR, "intake",
 	          "ALARM %s [%" PRId32 "]: %s; it is left alone until an operator has looked: the others go on",
 	          part->topic, part->partition, why);
+	enum fate fate = intake_settle(intake, error);
+	if (fate != FATE_OK)
+		return fate;
 	part->alarmed = true;
 	return store_position_waits(intake->store, intake->worker->cluster_id, part->topic, part->partition,
 	                            WAITS_ALARM, error);
@@ -342,7 +350,7 @@ static enum fate place_part(struct intake *intake, struct part *part, const stru
                             int64_t *ret_offset, struct error *error)
 {
 	let_go(part);
-	part->durable = part->received = row == NULL ? POSITION_NEW : row->next;
+	part->durable = part->received = part->handed = part->told = row == NULL ? POSITION_NEW : row->next;
 	part->verify = false;
 	part->alarmed = false;
 	part->last = row == NULL ? (struct position){ 0 } : *row;
@@ -390,6 +398,7 @@ static enum fate look_at_connection(struct intake *intake, struct error *error)
 
 enum fate intake_restart(struct intake *intake, struct error *error)
 {
+	intake_wait(intake);
 	intake_drop_batch(intake);
 	enum fate connected = failpoint(FAILPOINT_INTAKE_RESTART, error);
 	if (connected == FATE_OK)

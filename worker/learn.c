@@ -77,10 +77,14 @@ enum fate learn_keep_own(struct worker *worker, struct store *store, struct erro
 	return fate == FATE_OK ? learn_keep_folder(worker, store, error) : fate;
 }
 
-/* Kept before, as far as this process knows? */
-static bool is_kept(struct learner *learner, const uint8_t sha256[32])
+bool learn_is_kept(const struct worker *worker, const uint8_t sha256[32])
 {
-	bool found = false;
+	struct learner *learner = worker->learner;
+	uint8_t own[32];
+	codec_schema_sha256(RECORD_SUSPEND, own);
+	bool found = memcmp(own, sha256, sizeof(own)) == 0;
+	if (found)
+		return true;
 	pthread_mutex_lock(&learner->mutex);
 	for (size_t i = 0; i < learner->kept_len && !found; i++)
 		found = memcmp(learner->kept[i], sha256, 32) == 0;
@@ -108,10 +112,8 @@ static void note_kept(struct learner *learner, const uint8_t sha256[32])
 enum fate learn_keep_sealed(struct worker *worker, struct store *store, const uint8_t sha256[32],
                             struct error *error)
 {
-	uint8_t own[32];
 	struct view text;
-	codec_schema_sha256(RECORD_SUSPEND, own);
-	if (memcmp(own, sha256, sizeof(own)) == 0 || is_kept(worker->learner, sha256))
+	if (learn_is_kept(worker, sha256))
 		return FATE_OK;
 	if (!catalog_text(worker->catalog, sha256, &text))
 		return error_set(error, FATE_FATAL, ERR_BUG,

@@ -39,6 +39,8 @@ FM_MUSTCHECK bool learn_more(struct worker *worker, struct store *store, const s
                              unsigned *tries, enum fate *fate, struct error *error);
 uint64_t learn_count(const struct worker *worker);
 
+/* Is the text of the schema kept already, as far as this process knows? */
+bool learn_is_kept(const struct worker *worker, const uint8_t sha256[32]);
 /* Makes sure that the text of a schema of the catalog is kept before something is sealed with it. */
 FM_MUSTCHECK enum fate learn_keep_sealed(struct worker *worker, struct store *store, const uint8_t sha256[32],
                                          struct error *error);

@@ -55,10 +55,12 @@ enum fate learn_keep_sealed(struct worker *worker, struct store *store, const ui
 	return FATE_OK;
 }
 
-void learn_ahead(struct worker *worker, const struct app_state *state)
+/* No batch is being stored. */
+enum fate intake_settle(struct intake *intake, struct error *error)
 {
-	(void)worker;
-	(void)state;
+	(void)intake;
+	(void)error;
+	return FATE_OK;
 }
 
 /* ---- an intake of nothing but what one record needs ---- */

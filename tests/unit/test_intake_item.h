@@ -31,11 +31,12 @@ static struct {
 	size_t staged_len;
 	struct batch_write write;
 	bool has_write;
-	int poison;     /* the checkpoint that the database refuses; 0: none */
-	bool sick;      /* it refuses everything */
-	int overtaken;  /* so many writes find that another worker was first */
-	bool lose;      /* the next commit is lost */
-	bool lose_word; /* the next commit is done, and its answer is lost */
+	int poison;              /* the checkpoint that the database refuses; 0: none */
+	bool sick;               /* it refuses everything */
+	int overtaken;           /* so many writes find that another worker was first */
+	bool lose;               /* the next commit is lost */
+	bool lose_word;          /* the next commit is done, and its answer is lost */
+	void (*at_commit)(void); /* called before each; may be NULL */
 	int commits;
 	uint64_t connections; /* how many were made */
 } db;
@@ -59,6 +60,7 @@ static struct {
 	int wakes;
 	const char *paused; /* the topic of the last one that was paused or resumed */
 	bool pauses;
+	int reports; /* of positions, for dashboards */
 } kafka;
 
 static inline int topic_index(const char *topic)
@@ -161,6 +163,8 @@ enum fate store_batch_write(struct store *store, const struct batch_write *write
 enum fate store_commit(struct store *store, struct error *error)
 {
 	(void)store;
+	if (db.at_commit != NULL)
+		db.at_commit();
 	if (db.sick)
 		return error_set(error, FATE_REJECT, ERR_POISON, "refused");
 	if (db.lose) {
@@ -291,6 +295,12 @@ void reader_report_positions(struct reader *reader, const struct partition_at *p
 	(void)reader;
 	for (size_t i = 0; i < len; i++)
 		assert_int_equal(parts[i].offset, next_of(parts[i].topic, parts[i].partition));
+	kafka.reports += (int)len;
+}
+
+void reader_stop_waiting(struct reader *reader)
+{
+	(void)reader;
 }
 
 void record_done(struct record *record)
@@ -405,6 +415,7 @@ static inline int setup(void **state)
 	intake->arena = arena_new(1 << 20);
 	intake->work = arena_new(1 << 24);
 	intake->positions = arena_new(1 << 20);
+	intake->arena_cap = 1 << 20;
 	intake->judge = db.world->settings;
 	backoff_init(&intake->backoff, 1, 2);
 	give(SUSPENDS, 0);

@@ -17,6 +17,19 @@ bool learn_more(struct worker *worker, struct store *store, const struct schema_
 	return false;
 }
 
+bool learn_is_kept(const struct worker *worker, const uint8_t sha256[32])
+{
+	(void)worker;
+	(void)sha256;
+	return false;
+}
+
+void learn_ahead(struct worker *worker, const struct app_state *state)
+{
+	(void)worker;
+	(void)state;
+}
+
 static uint64_t news; /* grows when there is some */
 
 uint64_t learn_count(const struct worker *worker)
