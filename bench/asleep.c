@@ -123,7 +123,7 @@ static enum fate give_disk(struct run *run, int64_t empty, uint32_t made, struct
 		                           .goal = run->plan->size == KIB2 || run->plan->size == KIB32 ? 1 : 0,
 		                           .goal_at_most = true };
 	int64_t stored;
-	enum fate fate = database_run(run->database, "VACUUM", error);
+	enum fate fate = run_long(run, "VACUUM", "the tables are vacuumed", error);
 
 	if (fate == FATE_OK)
 		fate = run_stored(run, &stored, error);

@@ -69,6 +69,7 @@ struct bench_figure {
 	bool goal_of_value;   /* the goal is of the value itself, else of value / limit */
 	bool goal_at_most;    /* else: at least */
 	int64_t count;        /* how many things it is the figure of */
+	bool aside;           /* it explains another one: not compared with anything itself */
 	uint32_t settled;     /* rows that were settled before anything was measured */
 	double seconds;       /* how long that took; 0 where it says nothing */
 };

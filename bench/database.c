@@ -136,7 +136,16 @@ enum fate database_drop(struct database *database, const char *name, struct erro
 	return expect(database, PQexec(database->pg, sql), PGRES_COMMAND_OK, "removing a database", error);
 }
 
-/* ---- questions ---- */
+/* ---- statements ---- */
+
+/* What libpq has to say before the connection takes another statement. */
+static void drain(struct database *database)
+{
+	PGresult *result;
+
+	while ((result = PQgetResult(database->pg)) != NULL)
+		PQclear(result);
+}
 
 enum fate database_run(struct database *database, const char *sql, struct error *error)
 {
@@ -145,6 +154,36 @@ enum fate database_run(struct database *database, const char *sql, struct error 
 
 	return expect(database, result, status == PGRES_TUPLES_OK ? PGRES_TUPLES_OK : PGRES_COMMAND_OK,
 	              "a statement", error);
+}
+
+static void cancel(struct database *database)
+{
+	PGcancel *request = PQgetCancel(database->pg);
+	char why[128];
+
+	if (request != NULL)
+		(void)PQcancel(request, why, sizeof(why));
+	PQfreeCancel(request);
+	drain(database);
+}
+
+enum fate database_run_long(struct database *database, const char *sql, database_wait *wait, void *context,
+                            struct error *error)
+{
+	enum fate fate = FATE_OK;
+
+	if (PQsendQuery(database->pg, sql) != 1)
+		return failed(database->pg, NULL, "a statement", error);
+	while (PQconsumeInput(database->pg) == 1 && PQisBusy(database->pg)) {
+		fate = wait(context, error);
+		if (fate == FATE_OK)
+			continue;
+		cancel(database);
+		return fate;
+	}
+	fate = expect(database, PQgetResult(database->pg), PGRES_COMMAND_OK, "a statement", error);
+	drain(database);
+	return fate;
 }
 
 enum fate database_number(struct database *database, const char *sql, const char *parameter,
@@ -171,15 +210,6 @@ enum fate database_text(struct database *database, const char *sql, char *ret_te
 }
 
 /* ---- COPY ---- */
-
-/* What libpq has to say before the connection takes another statement. */
-static void drain(struct database *database)
-{
-	PGresult *result;
-
-	while ((result = PQgetResult(database->pg)) != NULL)
-		PQclear(result);
-}
 
 static const char header[HEADER_LEN + 1] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
 static const char trailer[] = "\377\377";

@@ -27,6 +27,10 @@ FM_MUSTCHECK enum fate database_drop(struct database *database, const char *name
 
 /* Statements that give back nothing, or nothing that matters. */
 FM_MUSTCHECK enum fate database_run(struct database *database, const char *sql, struct error *error);
+/* The same for one that takes long: wait is called again and again meanwhile, and what it fails with cancels the statement. */
+typedef enum fate database_wait(void *context, struct error *error);
+FM_MUSTCHECK enum fate database_run_long(struct database *database, const char *sql, database_wait *wait,
+                                         void *context, struct error *error);
 /* The number that a query gives back, with $1 as text (or NULL). */
 FM_MUSTCHECK enum fate database_number(struct database *database, const char *sql, const char *parameter,
                                        int64_t *ret_number, struct error *error);

@@ -15,8 +15,7 @@ static enum fate look_at_disk(struct run *run, int64_t *ret_bytes, struct error 
 	enum fate fate;
 
 	run->host->stop(run->host->context, false);
-	run_progress(run, "the tables are vacuumed", 0, 0);
-	fate = database_run(run->database, "VACUUM (FULL)", error);
+	fate = run_long(run, "VACUUM (FULL)", "the tables are vacuumed", error);
 	return fate == FATE_OK ? run_stored(run, ret_bytes, error) : fate;
 }
 

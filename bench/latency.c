@@ -269,10 +269,10 @@ static void give_all(struct run *run, struct samples *samples, const struct part
 		  .limit_of = "p50",
 		  .goal = goal ? BOUND_P99 : 0,
 		  .count = count },
-		{ .what = "decision to resume, max", .value = samples_at(samples, 1), .count = count },
-		{ .what = "  part: a hop, of two", .value = parts->hop_ms },
-		{ .what = "  part: a commit of PostgreSQL", .value = parts->commit_ms },
-		{ .what = "  part: a transaction of Kafka", .value = parts->transaction_ms },
+		{ .what = "decision to resume, max", .aside = true, .value = samples_at(samples, 1), .count = count },
+		{ .what = "  part: a hop, of two", .aside = true, .value = parts->hop_ms },
+		{ .what = "  part: a commit of PostgreSQL", .aside = true, .value = parts->commit_ms },
+		{ .what = "  part: a transaction of Kafka", .aside = true, .value = parts->transaction_ms },
 	};
 
 	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS   50
-#define ASK_MS    10000
-#define LOOK_MS   2
-#define TELL_MASK 255
+#define POLL_MS      50
+#define ASK_MS       10000
+#define LOOK_MS      2
+#define TELL_MASK    255
+#define CONSUME_MASK 4095
 
 /* ---- readers ---- */
 
@@ -176,6 +177,8 @@ enum fate limit_consume(struct run *run, struct timing *ret_timing, struct error
 		else if (fate == FATE_OK && event == READER_RECORD) {
 			ret_timing->began_us = ret_timing->count++ == 0 ? now_us() : ret_timing->began_us;
 			record_done(&record);
+			if ((ret_timing->count & CONSUME_MASK) == 0)
+				run_progress(run, "reading the suspend events", ret_timing->count, run->made);
 		}
 		if (fate == FATE_OK)
 			fate = run_goes_on(run, error);

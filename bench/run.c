@@ -5,11 +5,12 @@
 #include <string.h>
 #include <time.h>
 
-#define LOOK_MS     100
-#define PATIENCE_MS 120000
-#define VALUE_MAX   ((size_t)2 * BENCH_SIZE_MAX)
-#define LINGER_MS   "20"
-#define US_PER_S    1e6
+#define LOOK_MS      100
+#define STATEMENT_MS 20
+#define PATIENCE_MS  120000
+#define VALUE_MAX    ((size_t)2 * BENCH_SIZE_MAX)
+#define LINGER_MS    "20"
+#define US_PER_S     1e6
 
 /* ---- figures ---- */
 
@@ -127,6 +128,26 @@ void run_give(struct run *run, const struct bench_figure *figure)
 	given.size = run->plan->size;
 	given.settled = run->plan->settled;
 	run->host->figure(run->host->context, &given);
+}
+
+struct waiting {
+	struct run *run;
+	const char *doing;
+};
+
+static enum fate wait_on(void *context, struct error *error)
+{
+	struct waiting *waiting = context;
+
+	run_progress(waiting->run, waiting->doing, 0, 0);
+	return run_pause(waiting->run, STATEMENT_MS, error);
+}
+
+enum fate run_long(struct run *run, const char *sql, const char *doing, struct error *error)
+{
+	struct waiting waiting = { run, doing };
+
+	return database_run_long(run->database, sql, wait_on, &waiting, error);
 }
 
 enum fate run_start_worker(struct run *run, long *ret_pid, struct error *error)

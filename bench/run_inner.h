@@ -68,6 +68,8 @@ FM_MUSTCHECK enum fate run_pause(struct run *run, int64_t ms, struct error *erro
 void run_give(struct run *run, const struct bench_figure *figure);
 /* Something has gone on. */
 void run_progress(struct run *run, const char *doing, int64_t done, int64_t of);
+/* A statement that takes long, on the workers' database; doing: what it does, for people. */
+FM_MUSTCHECK enum fate run_long(struct run *run, const char *sql, const char *doing, struct error *error);
 FM_MUSTCHECK enum fate run_start_worker(struct run *run, long *ret_pid, struct error *error);
 FM_MUSTCHECK enum fate run_await_ready(struct run *run, struct error *error);
 const char *run_topic(const struct run *run, enum param topic);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define FILLING "settled rows are put into the tables"
+
 #define STEP     100000 /* rows a statement */
 #define SQL_MAX  8192
 #define LIST_MAX 2048
@@ -61,7 +63,7 @@ static enum fate put_rows(struct run *run, const struct filling *filling, uint32
 	         " SELECT " ID ", 'settled-' || g, %s FROM generate_series(%" PRIu32 ", %" PRIu32 ") AS g"
 	         " JOIN (SELECT *, row_number() OVER () - 1 AS n FROM models) AS c ON c.n = g %% %" PRIu32,
 	         filling->checkpoint_names, "g", "g", "g", filling->checkpoint, from, to, filling->models);
-	fate = database_run(run->database, sql, error);
+	fate = run_long(run, sql, FILLING, error);
 	if (fate != FATE_OK)
 		return fate;
 	snprintf(sql, sizeof(sql),
@@ -71,7 +73,7 @@ static enum fate put_rows(struct run *run, const struct filling *filling, uint32
 	         " USING (checkpoint_id)) AS c ON c.n = g %% %" PRIu32,
 	         filling->decision_names, "g", "g", "-g", "g", "g", "g", filling->decision, from, to,
 	         filling->models);
-	return database_run(run->database, sql, error);
+	return run_long(run, sql, FILLING, error);
 }
 
 static enum fate prepare(struct run *run, struct filling *filling, struct error *error)
@@ -119,12 +121,9 @@ enum fate settled_fill(struct run *run, struct error *error)
 	for (uint32_t done = 0; done < run->plan->settled && fate == FATE_OK; done += STEP) {
 		uint32_t end = run->plan->settled - done < STEP ? run->plan->settled : done + STEP;
 		fate = put_rows(run, &filling, done + 1, end, error);
-		run_progress(run, "settled rows are put into the tables", end, run->plan->settled);
-		if (fate == FATE_OK)
-			fate = run_goes_on(run, error);
+		run_progress(run, FILLING, end, run->plan->settled);
 	}
-	run_progress(run, "the tables are vacuumed", 0, 0);
 	if (fate == FATE_OK)
 		fate = database_run(run->database, "DROP TABLE models", error);
-	return fate == FATE_OK ? database_run(run->database, "VACUUM (ANALYZE)", error) : fate;
+	return fate == FATE_OK ? run_long(run, "VACUUM (ANALYZE)", "the tables are vacuumed", error) : fate;
 }

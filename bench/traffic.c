@@ -9,8 +9,10 @@
 #define SPARE_BYTES   ((size_t)1 << 20)
 #define FULL_MS       20
 #define WAIT_MS       200
-#define LOOK_MS       4  /* until something goes on, which is when it begins */
-#define SELDOM_MS     15 /* then: to ask costs the server something, too */
+#define LOOK_MS       4   /* until something goes on, which is when it begins */
+#define SELDOM_MS     15  /* then: to ask costs the server something, too */
+#define RARELY_MS     250 /* where there is much to count */
+#define MANY_GATES    1000
 #define SAMPLE_EVERY  16
 #define ZSTD_LEVEL    3
 #define FRAMING_BYTES 10 /* of an Avro single object */
@@ -219,15 +221,16 @@ enum fate run_stored(struct run *run, int64_t *ret_bytes, struct error *error)
 
 enum fate run_await_gates(struct run *run, struct error *error)
 {
-	static const char sql[] = "SELECT count(*) FROM (SELECT FROM fermata.gate_outbox LIMIT 1) AS found";
-	int64_t left = 1;
+	int64_t left = 1, last = 0;
 	enum fate fate = FATE_OK;
 
-	run_progress(run, "gate events leave", 0, 0);
 	while (fate == FATE_OK && left > 0) {
-		fate = database_number(run->database, sql, NULL, &left, error);
+		fate = database_number(run->database, "SELECT count(*) FROM fermata.gate_outbox", NULL, &left, error);
+		if (left != last)
+			run_progress(run, "gate events leave", 0, 0);
+		last = left;
 		if (fate == FATE_OK && left > 0)
-			fate = run_pause(run, SELDOM_MS, error);
+			fate = run_pause(run, left > MANY_GATES ? RARELY_MS : SELDOM_MS, error);
 	}
 	return fate;
 }

@@ -167,7 +167,7 @@ enum fate bench_say_settled(struct bench_saying *saying, size_t size, uint32_t s
 		struct bench_figure figure = saying->rows[i].rounds[saying->rows[i].len - 1];
 		const struct bench_figure *empty = on_empty(saying, &figure);
 		/* A figure may be there several times, beside several limits. */
-		if (figure.size != size || figure.settled != settled || empty == NULL ||
+		if (figure.size != size || figure.settled != settled || figure.aside || empty == NULL ||
 		    strcmp(last, figure.what) == 0)
 			continue;
 		last = figure.what;

@@ -102,12 +102,19 @@ def test_rounds_and_settled(shared):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number, moment", [(signal.SIGINT, "filling the outbox"), (signal.SIGTERM, "making databases")])
-def test_interrupted(shared, number, moment):
+@pytest.mark.parametrize(
+    "number, moment, phase",
+    [
+        (signal.SIGTERM, "making databases", "outbox"),
+        (signal.SIGINT, "filling the outbox", "outbox"),
+        (signal.SIGINT, "the tables are vacuumed", "growth"),
+    ],
+)
+def test_interrupted(shared, number, moment, phase):
     """It says so by its exit code, and nothing is left."""
     around = Around(shared)
     before = set(around.left())
-    argv = shared.argv("bench", *QUICK, "--phase", "outbox")
+    argv = shared.argv("bench", *QUICK, "--phase", phase)
     with subprocess.Popen(
         argv, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts
     ) as process:
