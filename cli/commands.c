@@ -181,7 +181,7 @@ static const struct option_spec demo_options[] = {
 };
 
 static const struct option_spec bench_options[] = {
-	{ "quick", NULL, "a minute, with less of everything" },
+	{ "quick", NULL, "a minute or two, with less of everything" },
 	{ "size", "BYTES", "of a suspend event (default: 2KiB, 32KiB); may be repeated" },
 	{ "phase", "NAME", "only this one (default: all); may be repeated" },
 	{ "sessions", "N", "of each phase that counts, at 2 KiB (default 40000)" },
