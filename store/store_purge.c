@@ -1,6 +1,7 @@
 /* Rows that go: a page of checkpoints, looked at, locked, and deleted with all that hangs on them. */
 #include "store/store_retention.h"
 
+#include "core/failpoint.h"
 #include "store/store_connection.h"
 #include "store/store_record.h"
 
@@ -196,17 +197,25 @@ static enum fate purge_page(struct store *store, const struct purge_page *page, 
 {
 	enum fate fate = lock_page(store, list, error);
 
+	if (fate == FATE_OK && list->ids_len > 0)
+		fate = failpoint(FAILPOINT_RETENTION_ROWS_LOCKED, error);
 	if (fate != FATE_OK || list->ids_len == 0)
 		return fate;
 	struct params *params = store_params(store);
 	param_name(params, page->cluster_id);
 	param_int8(params, page->now);
 	store_send(store, &raise_horizons, params, NULL);
+	fate = transaction_flush(store, error);
+	if (fate == FATE_OK)
+		fate = failpoint(FAILPOINT_RETENTION_HORIZONS_OPEN, error);
+	if (fate != FATE_OK)
+		return fate;
 	params = store_params(store);
 	param_uuids(params, list->ids, list->ids_len);
 	param_name(params, page->cluster_id);
 	store_send(store, &purge_rows, params, &(struct answer){ .rows = row_number, .context = ret_purged });
-	return FATE_OK;
+	fate = transaction_flush(store, error);
+	return fate == FATE_OK ? failpoint(FAILPOINT_RETENTION_ROWS_OPEN, error) : fate;
 }
 
 /* The place behind the last row. False: there is none, or it was the last page. */

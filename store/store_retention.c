@@ -1,5 +1,6 @@
 #include "store/store_retention.h"
 
+#include "core/failpoint.h"
 #include "store/store_connection.h"
 #include "store/store_record.h"
 
@@ -256,7 +257,11 @@ static enum fate sweep_page(struct store *store, const struct payload_page *page
 		send_moves(store, page, ids, len, &count);
 	else if (len > 0)
 		send_deletes(store, page, ids, len, &count);
-	fate = transaction_commit(store, error);
+	fate = len > 0 ? transaction_flush(store, error) : FATE_OK;
+	if (fate == FATE_OK && len > 0)
+		fate = failpoint(FAILPOINT_RETENTION_PAYLOADS_OPEN, error);
+	if (fate == FATE_OK)
+		fate = transaction_commit(store, error);
 	if (fate != FATE_OK)
 		return fate;
 	ret_swept->moved = page->move ? (size_t)count : 0;
@@ -310,8 +315,14 @@ enum fate store_payload_day_drop(struct store *store, int64_t day_us, int64_t se
 	param_day(params, day_us);
 	param_int8(params, settled_before);
 	store_send(store, &drop_day, params, &(struct answer){ .rows = row_number, .context = &payloads });
-	fate = transaction_finish(store, error);
+	fate = transaction_flush(store, error);
 	if (fate == FATE_OK)
+		fate = failpoint(FAILPOINT_RETENTION_DAY_OPEN, error);
+	if (fate == FATE_OK)
+		fate = transaction_commit(store, error);
+	if (fate != FATE_OK)
+		store_rollback(store);
+	else
 		*ret_payloads = payloads;
 	return fate;
 }

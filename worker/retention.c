@@ -1,5 +1,6 @@
 #include "worker/retention.h"
 
+#include "core/failpoint.h"
 #include "core/log.h"
 #include "core/metrics.h"
 
@@ -87,6 +88,8 @@ static enum fate begin(struct retention *retention, struct error *error)
 	retention->busy_ms = 0;
 	retention->next_ms = clock_mono_ms() + pause_ms(retention);
 	enum fate fate = claim(retention, &ours, error);
+	if (fate == FATE_OK && ours)
+		fate = failpoint(FAILPOINT_RETENTION_CLAIMED, error);
 	if (fate != FATE_OK || !ours)
 		return fate;
 	arena_reset(retention->sweep);
@@ -112,7 +115,8 @@ static enum fate end(struct retention *retention, struct error *error)
 		log_info("retention",
 		         "sealed states: %zu deleted, %zu days dropped, %zu moved to another day; rows: %zu purged",
 		         retention->deleted, retention->dropped, retention->moved, retention->purged);
-	return store_sweep_claim(retention->store, pause * MS_US, true, &ours, error);
+	enum fate fate = failpoint(FAILPOINT_RETENTION_SWEPT, error);
+	return fate == FATE_OK ? store_sweep_claim(retention->store, pause * MS_US, true, &ours, error) : fate;
 }
 
 /* ---- sealed states ---- */
@@ -183,7 +187,10 @@ static enum fate sweep_day(struct retention *retention, const struct payload_day
 	if (!swept.end)
 		return FATE_OK;
 	next_day(retention);
-	return whole ? drop_day(retention, day, error) : FATE_OK;
+	if (!whole)
+		return FATE_OK;
+	fate = failpoint(FAILPOINT_RETENTION_DAY_SWEPT, error);
+	return fate == FATE_OK ? drop_day(retention, day, error) : fate;
 }
 
 /* ---- rows ---- */
@@ -245,8 +252,12 @@ static enum fate sweep_rows(struct retention *retention, struct error *error)
 	enum fate fate = store_rows_purge(retention->store, &page, retention->page, &swept, error);
 	if (fate != FATE_OK)
 		return fate;
+	if (swept.purged > 0)
+		fate = failpoint(FAILPOINT_RETENTION_AFTER_ROWS, error);
 	metrics_add(METRIC_ROWS_PURGED, (int64_t)swept.purged);
 	retention->purged += swept.purged;
+	if (fate != FATE_OK)
+		return fate;
 	retention->yields = swept.busy;
 	if (swept.busy)
 		return FATE_OK;

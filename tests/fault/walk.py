@@ -27,11 +27,21 @@ RUNNING = 2  # workers that are to run
 MOST = 4  # with those that were zombies
 
 
-def places():
+def all_places():
     """The names of all places, in the order of the table; those of sabotage are left out."""
     found = re.findall(r'^FAILPOINT\(\w+, "([a-z_.]+)"', TABLE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(found) == len(set(found)) > 30, found
     return found
+
+
+def places():
+    """Those that traffic leads to."""
+    return [name for name in all_places() if not name.startswith("retention.")]
+
+
+def retention_places():
+    """Those that only time leads to: test_retention_places.py has it go by."""
+    return [name for name in all_places() if name.startswith("retention.")]
 
 
 class Traffic:
