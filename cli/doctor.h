@@ -3,7 +3,7 @@
 #define FERMATA_CLI_DOCTOR_H
 
 #include "cli/cli.h"
-#include "store/store.h"
+#include "store/store_facts.h"
 
 enum finding {
 	FINDING_OK,
@@ -17,6 +17,7 @@ struct doctor {
 	size_t wrong;
 	struct arena *arena;             /* of what the database knows */
 	struct view cluster;             /* that the installation is for; null when that is not known */
+	char mark[STORE_MARK_CAP];       /* of the installation; empty when it is not known */
 	struct resumes_topic *published; /* with the partitions that each had when it was first published to */
 	size_t published_len;
 	struct error failed; /* of the output */

@@ -2,6 +2,7 @@
 #include "cli/connect.h"
 #include "cli/doctor.h"
 #include "cli/topic_plan.h"
+#include "worker/rivals.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -129,6 +130,29 @@ static void check_transactions(struct doctor *doctor)
 			&error);
 }
 
+/* ---- the group ---- */
+
+/* Workers on another database in the same group: each would take in a part of what comes. */
+static void check_group(struct doctor *doctor, struct reader *reader)
+{
+	struct error error = { .fate = FATE_OK };
+	char group[256], one[160];
+	size_t count;
+
+	if (doctor->mark[0] == '\0')
+		return;
+	rivals_group(doctor->cli->config, group, sizeof(group));
+	if (reader_members_other(reader, group, RIVALS_CLIENT, doctor->mark, KAFKA_PATIENCE_MS, &count, one,
+	                         sizeof(one), &error) != FATE_OK)
+		doctor_say_error(doctor, FINDING_WARNING, "group", "allow DESCRIBE on the group", &error);
+	else if (count > 0)
+		doctor_say(doctor, FINDING_WRONG, "group",
+		           "give each installation a worker.group and topics of its own, or correct postgres.dsn",
+		           "%zu members of group %s work on another database (%s)", count, group, one);
+	else
+		doctor_say(doctor, FINDING_OK, "group", NULL, "no other installation works in group %s", group);
+}
+
 /* ---- Kafka ---- */
 
 void doctor_kafka(struct doctor *doctor)
@@ -149,6 +173,7 @@ void doctor_kafka(struct doctor *doctor)
 	} else {
 		doctor_say(doctor, FINDING_OK, "Kafka", NULL, "can be reached, cluster %s", cluster);
 		compare_cluster(doctor, cluster);
+		check_group(doctor, reader);
 		look_at_topics(doctor, reader, arena);
 		check_transactions(doctor);
 	}

@@ -92,6 +92,7 @@ static void check_installation(struct doctor *doctor, struct store *store)
 	struct view group, cluster = VIEW_NULL;
 
 	if (store_installed(store, arena, &group, &cluster, &error) != FATE_OK ||
+	    store_installation_mark(store, doctor->mark, &error) != FATE_OK ||
 	    store_published_topics(store, arena, &doctor->published, &doctor->published_len, &error) != FATE_OK)
 		doctor_say_error(doctor, FINDING_WRONG, "installation", NULL, &error);
 	else if (view_is_null(group))

@@ -90,6 +90,10 @@ FM_MUSTCHECK enum fate reader_cluster_id(struct reader *reader, int timeout_ms, 
  * is no such group. A member that was killed counts until its session is over. RETRY when no broker answers. */
 FM_MUSTCHECK enum fate reader_members(struct reader *reader, const char *group, int timeout_ms,
                                       size_t *ret_count, char *ret_one, size_t cap, struct error *error);
+/* The same, of those only whose client.id begins with prefix and is not prefix and ours. Thread-safe. */
+FM_MUSTCHECK enum fate reader_members_other(struct reader *reader, const char *group, const char *prefix,
+                                            const char *ours, int timeout_ms, size_t *ret_count,
+                                            char *ret_one, size_t cap, struct error *error);
 /* The offset of the first record with a timestamp of at least `since` (us); the end when there is none. */
 FM_MUSTCHECK enum fate reader_offset_at_time(struct reader *reader, const char *topic, int32_t partition,
                                              int64_t since, int timeout_ms, int64_t *ret_offset,

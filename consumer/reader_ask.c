@@ -91,8 +91,17 @@ enum fate reader_cluster_id(struct reader *reader, int timeout_ms, char *ret_id,
 	return FATE_OK;
 }
 
-enum fate reader_members(struct reader *reader, const char *group, int timeout_ms, size_t *ret_count,
-                         char *ret_one, size_t cap, struct error *error)
+/* Which members are meant: all where prefix is NULL. */
+static bool is_meant(const char *client_id, const char *prefix, const char *ours)
+{
+	size_t len = prefix ? strlen(prefix) : 0;
+
+	return !prefix || (strncmp(client_id, prefix, len) == 0 && strcmp(client_id + len, ours) != 0);
+}
+
+enum fate reader_members_other(struct reader *reader, const char *group, const char *prefix, const char *ours,
+                               int timeout_ms, size_t *ret_count, char *ret_one, size_t cap,
+                               struct error *error)
 {
 	const struct rd_kafka_group_list *list = NULL;
 	rd_kafka_resp_err_t err = rd_kafka_list_groups(reader->rk, group, &list, timeout_ms);
@@ -100,16 +109,23 @@ enum fate reader_members(struct reader *reader, const char *group, int timeout_m
 	*ret_count = 0;
 	ret_one[0] = '\0';
 	for (int i = 0; !err && i < list->group_cnt; i++) {
-		const struct rd_kafka_group_info *found = &list->groups[i];
-
-		if (found->member_cnt > 0)
-			snprintf(ret_one, cap, "%.60s at %.60s", found->members[0].client_id,
-			         found->members[0].client_host);
-		*ret_count += (size_t)found->member_cnt;
+		for (int j = 0; j < list->groups[i].member_cnt; j++) {
+			const struct rd_kafka_group_member_info *member = &list->groups[i].members[j];
+			if (!is_meant(member->client_id, prefix, ours))
+				continue;
+			if ((*ret_count)++ == 0)
+				snprintf(ret_one, cap, "%.60s at %.60s", member->client_id, member->client_host);
+		}
 	}
 	if (list)
 		rd_kafka_group_list_destroy(list);
 	return err ? asking_failed(error, err, "the members of group", group) : FATE_OK;
+}
+
+enum fate reader_members(struct reader *reader, const char *group, int timeout_ms, size_t *ret_count,
+                         char *ret_one, size_t cap, struct error *error)
+{
+	return reader_members_other(reader, group, NULL, NULL, timeout_ms, ret_count, ret_one, cap, error);
 }
 
 /* Kafka's timestamps are milliseconds: the first one that is not below `since`. */

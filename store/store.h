@@ -13,6 +13,9 @@
 #ifndef FERMATA_STORE_STORE_H
 #define FERMATA_STORE_STORE_H
 
+/* native of the errors that a server which takes no writes is met with, when connecting and later. */
+#define SQLSTATE_READ_ONLY "25006"
+
 #include "core/policy.h"
 
 struct store;

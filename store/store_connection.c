@@ -191,6 +191,22 @@ static enum fate settle_session(const struct store *store, PGconn *pg, struct er
 	return fate;
 }
 
+/* libpq's own words for a server that takes no writes, of any version; there is no code for them. */
+static bool is_read_only(const char *words)
+{
+	return strstr(words, "read-only") != NULL || strstr(words, "standby") != NULL;
+}
+
+static enum fate not_connected(const PGconn *pg, struct error *error)
+{
+	if (!is_read_only(PQerrorMessage(pg)))
+		return error_set(error, FATE_RETRY, ERR_SERVICE, "PostgreSQL, connecting: %s", PQerrorMessage(pg));
+	return error_set_native(
+		error, FATE_RETRY, ERR_SERVICE, SQLSTATE_READ_ONLY,
+		"PostgreSQL is read-only (a standby, or default_transaction_read_only is on); point "
+		"postgres.dsn to the primary, or turn it off");
+}
+
 enum fate store_connect(struct store *store, struct error *error)
 {
 	if (store->pipeline.pg != NULL)
@@ -199,9 +215,9 @@ enum fate store_connect(struct store *store, struct error *error)
 	if (pg == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, connecting: no memory");
 	if (PQstatus(pg) != CONNECTION_OK) {
-		error_set(error, FATE_RETRY, ERR_SERVICE, "PostgreSQL, connecting: %s", PQerrorMessage(pg));
+		enum fate fate = not_connected(pg, error);
 		PQfinish(pg);
-		return FATE_RETRY;
+		return fate;
 	}
 	PQsetNoticeProcessor(pg, swallow_notice, NULL);
 	enum fate fate = settle_session(store, pg, error);

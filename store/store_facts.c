@@ -3,6 +3,9 @@
 #include "store/store_connection.h"
 #include "store/store_record.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 static const struct statement server_facts = {
 	"asking for the server's settings",
 	"SELECT current_setting('server_version_num')::integer, current_setting('fsync')::boolean,"
@@ -14,6 +17,11 @@ static const struct statement server_facts = {
 static const struct statement installed = {
 	"asking who works on the database",
 	"SELECT worker_group, cluster_id FROM fermata.installation",
+};
+
+static const struct statement installed_since = {
+	"asking since when the installation is there",
+	"SELECT since FROM fermata.installation",
 };
 
 static const struct statement published_topics = {
@@ -56,6 +64,31 @@ enum fate store_facts(struct store *store, struct arena *arena, struct store_fac
 		return fate;
 	store_send(store, &server_facts, NULL, &(struct answer){ .rows = facts_rows, .context = &answer });
 	return transaction_finish(store, error);
+}
+
+static enum fate since_rows(void *context, const PGresult *rows, struct error *error)
+{
+	if (PQntuples(rows) == 0)
+		return FATE_OK;
+	struct row row = row_at(rows, 0, NULL);
+
+	*(int64_t *)context = row_int8(&row);
+	return row_end(&row, error);
+}
+
+enum fate store_installation_mark(struct store *store, char ret_mark[STORE_MARK_CAP], struct error *error)
+{
+	int64_t since = 0;
+	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
+
+	ret_mark[0] = '\0';
+	if (fate != FATE_OK)
+		return fate;
+	store_send(store, &installed_since, NULL, &(struct answer){ .rows = since_rows, .context = &since });
+	fate = transaction_finish(store, error);
+	if (fate == FATE_OK && since != 0)
+		snprintf(ret_mark, STORE_MARK_CAP, "%" PRIx64, (uint64_t)since);
+	return fate;
 }
 
 struct installed_answer {

@@ -22,6 +22,13 @@ FM_MUSTCHECK enum fate store_facts(struct store *store, struct arena *arena, str
 FM_MUSTCHECK enum fate store_installed(struct store *store, struct arena *arena, struct view *ret_group,
                                        struct view *ret_cluster, struct error *error);
 
+#define STORE_MARK_CAP 17
+
+/* What tells this installation from another one in the same group: text, from when its first worker started; empty
+ * before that. A database that was restored keeps it. The database must be migrated. */
+FM_MUSTCHECK enum fate store_installation_mark(struct store *store, char ret_mark[STORE_MARK_CAP],
+                                               struct error *error);
+
 /* The resumes topics as they were when they were first published to, by name; none before the first worker. The
  * database must be migrated. They live in the arena. */
 FM_MUSTCHECK enum fate store_published_topics(struct store *store, struct arena *arena,

@@ -21,7 +21,9 @@ static const struct rule rules[] = {
 	{ "23502", FATE_REJECT, ERR_POISON, false, "a value is missing" },
 	{ "23505", FATE_REJECT, ERR_POISON, false, "the row is there already" },
 	{ "23", FATE_REJECT, ERR_POISON, false, "a constraint was broken" },
-	{ "25006", FATE_RETRY, ERR_SERVICE, true, "the server is read-only" },
+	{ "25006", FATE_RETRY, ERR_SERVICE, true,
+	  "the database is read-only: point postgres.dsn to the primary, or turn default_transaction_read_only "
+	  "off" },
 	{ "25P03", FATE_RETRY, ERR_SERVICE, true, "the transaction was idle for too long" },
 	{ "26", FATE_RETRY, ERR_SERVICE, true,
 	  "a prepared statement is gone (set postgres.prepared = off behind a pooler)" },

@@ -12,7 +12,8 @@
 /* Can the worker do its work now, and has intake caught up with what stood at the start? */
 static bool is_ready(const struct worker *worker)
 {
-	return worker_away_ms(worker) == 0 && atomic_load(&worker->caught_up) && !worker_stopping(worker);
+	return worker_away_ms(worker) == 0 && atomic_load(&worker->fenced_shards) == 0 &&
+	       atomic_load(&worker->caught_up) && !worker_stopping(worker);
 }
 
 static void serve_metrics(void *context, const struct http_request *request, struct http_response *response)
@@ -30,11 +31,27 @@ static void serve_live(void *context, const struct http_request *request, struct
 	buffer_append_text(&response->body, "alive\n");
 }
 
+static const char *const part_names[PART_COUNT] = {
+	[PART_INTAKE_KAFKA] = "intake waits for Kafka",
+	[PART_INTAKE_POSTGRES] = "intake waits for PostgreSQL",
+	[PART_RELAY] = "a relay waits",
+	[PART_REAPER] = "the reaper waits",
+	[PART_REGISTRY] = "something waits for the schema registry",
+	[PART_START] = "the start waits: the log says for what",
+	[PART_GROUP] = "the group is shared with another installation",
+};
+
+static const char *const reasons[WAIT_COUNT] = {
+	[WAIT_WORLD] = "",
+	[WAIT_READ_ONLY] = ": PostgreSQL is read-only (a standby, or default_transaction_read_only is on): point "
+					   "postgres.dsn to the primary, or turn it off",
+	[WAIT_RIVAL] =
+		": workers on another database are in this group: give each installation a worker.group and "
+		"topics of its own, or correct postgres.dsn",
+};
+
 static void serve_ready(void *context, const struct http_request *request, struct http_response *response)
 {
-	static const char *const names[PART_COUNT] = { "intake waits for Kafka", "intake waits for PostgreSQL",
-		                                           "a relay waits", "the reaper waits",
-		                                           "something waits for the schema registry" };
 	const struct worker *worker = context;
 	(void)request;
 	if (is_ready(worker)) {
@@ -44,7 +61,14 @@ static void serve_ready(void *context, const struct http_request *request, struc
 	response->status = 503;
 	for (int i = 0; i < PART_COUNT; i++)
 		if (atomic_load(&worker->away_since_ms[i]) != 0)
-			buffer_printf(&response->body, "%s\n", names[i]);
+			buffer_printf(&response->body, "%s%s\n", part_names[i],
+			              reasons[atomic_load(&worker->waits_for[i])]);
+	if (atomic_load(&worker->fenced_shards) > 0)
+		buffer_printf(
+			&response->body,
+			"%d shards are taken away from this worker again and again, by something that is not in its "
+			"group: look for a second installation with this worker.group\n",
+			atomic_load(&worker->fenced_shards));
 	if (!atomic_load(&worker->caught_up))
 		buffer_append_text(&response->body,
 		                   "approvals wait until the suspends that stood at the start are in\n");

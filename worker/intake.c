@@ -272,7 +272,7 @@ static void note_away(struct intake *intake, const struct error *error)
 	log_error(LOG_LEVEL_WARN, "intake", error);
 	intake->kafka_away = true;
 	intake->ask_at_ms = clock_mono_ms() + ASK_AGAIN_MS;
-	worker_part_ok(intake->worker, PART_INTAKE_KAFKA, false);
+	worker_part_waits(intake->worker, PART_INTAKE_KAFKA, error);
 }
 
 /* With records in hand that could be stored at once the reader is only asked for what it has already; else it may wait,
@@ -322,7 +322,7 @@ static void recover(struct intake *intake, const struct error *error)
 	metrics_add(stale ? METRIC_STALE : METRIC_BATCH_RETRIES, 1);
 	log_error(LOG_LEVEL_WARN, "intake", error);
 	if (!stale)
-		worker_part_ok(intake->worker, PART_INTAKE_POSTGRES, false);
+		worker_part_waits(intake->worker, PART_INTAKE_POSTGRES, error);
 	intake_restart_in(intake, wait);
 }
 

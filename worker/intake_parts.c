@@ -162,7 +162,9 @@ void intake_restart_in(struct intake *intake, int64_t wait_ms)
 enum fate intake_alarm(struct intake *intake, struct part *part, const char *why, struct error *error)
 {
 	log_write(LOG_LEVEL_ERROR, "intake",
-	          "ALARM %s [%" PRId32 "]: %s; it is left alone until an operator has looked: the others go on",
+	          "ALARM %s [%" PRId32
+	          "]: %s; it is left alone, the others go on: stop all workers, and run `fermata "
+	          "rebuild` or set its position (docs/recovery.md, \"A partition is left alone\")",
 	          part->topic, part->partition, why);
 	enum fate fate = intake_settle(intake, error);
 	if (fate != FATE_OK)

@@ -280,7 +280,10 @@ void *reaper_thread(void *argument)
 			fate = sweep(&reaper, &error);
 		if (fate == FATE_OK)
 			fate = retention_tick(&reaper.retention, &error);
-		worker_part_ok(worker, PART_REAPER, fate == FATE_OK);
+		if (fate == FATE_OK)
+			worker_part_ok(worker, PART_REAPER, true);
+		else
+			worker_part_waits(worker, PART_REAPER, &error);
 		if (fate == FATE_RETRY || fate == FATE_REJECT) {
 			log_error(LOG_LEVEL_WARN, "reaper", &error);
 			(void)worker_wait(worker, 2000);

@@ -21,6 +21,8 @@
 #define WARM_MS      5000
 #define INIT_TRIES   60   /* then another producer: this one may never answer otherwise again */
 #define FENCED_MS    1500 /* another relay has the shard: the group may be about to say so */
+#define FENCED_OFTEN 3    /* without a word of the group: it is no relay of ours */
+#define RIVAL_MS     10000
 
 struct shard relay_shard(const struct relay *relay)
 {
@@ -30,6 +32,15 @@ struct shard relay_shard(const struct relay *relay)
 bool relay_stopping(const struct relay *relay)
 {
 	return atomic_load(&relay->ended) || worker_stopping(relay->worker);
+}
+
+static void set_rival(struct relay *relay, bool rival)
+{
+	if (relay->rival == rival)
+		return;
+	relay->rival = rival;
+	int before = atomic_fetch_add(&relay->worker->fenced_shards, rival ? 1 : -1);
+	metrics_set(METRIC_RELAYS_FENCED, before + (rival ? 1 : -1));
 }
 
 /* ---- R1 ---- */
@@ -296,6 +307,8 @@ static enum fate idle(struct relay *relay, bool ready, struct error *error)
 		enum fate fate = relay_read_on(relay, error);
 		if (fate != FATE_OK)
 			return fate;
+		relay->fenced = 0;
+		set_rival(relay, false);
 	}
 	backoff_reset(&relay->backoff);
 	wait_for_work(relay, ready ? IDLE_MS : NOT_READY_MS);
@@ -369,13 +382,34 @@ static void end_term(struct relay *relay, enum fate fate, const struct error *er
 		return;
 	metrics_add(METRIC_RELAY_ERRORS, 1);
 	log_error(LOG_LEVEL_WARN, "relay", error);
-	worker_part_ok(relay->worker, PART_RELAY, false);
+	worker_part_waits(relay->worker, PART_RELAY, error);
+}
+
+/* A relay of our group that takes the shard over fences once, and the group says so. Somebody else does it again and
+ * again: then it is said, and the shard is not fought for at every chance. */
+static void note_fenced(struct relay *relay)
+{
+	uint64_t spoken = atomic_load(&relay->spoken);
+	metrics_add(METRIC_RELAY_FENCINGS, 1);
+	relay->fenced = spoken == relay->spoken_when ? relay->fenced + 1 : 1;
+	relay->spoken_when = spoken;
+	set_rival(relay, relay->fenced >= FENCED_OFTEN);
+	if (relay->rival)
+		log_warn("relay",
+		         "ALARM %s [%" PRId32
+		         "]: something that is not in this worker's group publishes as %s and has fenced "
+		         "it %u times: look for a second installation with worker.group %s, and give each its own",
+		         relay->topic, relay->partition, relay->transactional_id, relay->fenced,
+		         config_text(relay->worker->config, PARAM_WORKER_GROUP));
 }
 
 /* Between two terms: not while the group says that the shard is another's. */
 static void wait_between_terms(struct relay *relay, bool fenced)
 {
-	int64_t until = clock_mono_ms() + backoff_next(&relay->backoff) + (fenced ? FENCED_MS : 0);
+	int64_t until = clock_mono_ms() + backoff_next(&relay->backoff) +
+	                (relay->rival ? RIVAL_MS
+	                 : fenced     ? FENCED_MS
+	                              : 0);
 	while (!relay_stopping(relay) && (clock_mono_ms() < until || !atomic_load(&relay->held)))
 		(void)worker_wait(relay->worker, 50);
 }
@@ -438,11 +472,14 @@ void *relay_thread(void *argument)
 	while (fate != FATE_FATAL && !relay_stopping(relay)) {
 		fate = term(relay, &error);
 		end_term(relay, fate, &error);
+		if (fate != FATE_OK && error.code == ERR_FENCED && !relay_stopping(relay))
+			note_fenced(relay);
 		if (fate != FATE_FATAL && !relay_stopping(relay))
 			wait_between_terms(relay, fate != FATE_OK && error.code == ERR_FENCED);
 	}
 	if (fate == FATE_FATAL)
 		worker_fail(relay->worker, "relay", &error);
+	set_rival(relay, false);
 	relay_close(relay);
 	return NULL;
 }

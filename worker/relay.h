@@ -61,9 +61,10 @@ struct relay {
 	char transactional_id[512];
 	pthread_t thread;
 	int wake_fd;
-	_Atomic bool held;  /* the group says that the shard is ours */
-	_Atomic bool ended; /* the thread is to end */
-	_Atomic bool ready; /* past R2 */
+	_Atomic bool held;       /* the group says that the shard is ours */
+	_Atomic uint64_t spoken; /* how often it has said so */
+	_Atomic bool ended;      /* the thread is to end */
+	_Atomic bool ready;      /* past R2 */
 	_Atomic bool
 		urgent; /* intake of this process has put something into the outbox since this was looked at */
 	_Atomic uint64_t idle_takes;
@@ -95,6 +96,10 @@ struct relay {
 	uint64_t listening;   /* the connection (store_reconnects) that listens */
 	uint64_t connection;  /* the connection that R2 of this term began on */
 	struct backoff backoff;
+
+	uint64_t spoken_when; /* `spoken` when this relay was fenced last */
+	unsigned fenced;      /* how often since then, and since a quiet while */
+	bool rival;           /* that often, that it is no relay of our group */
 };
 
 /* In the place of a digest of routes while a database that knew nothing of its ledger reads it. */

@@ -1,4 +1,5 @@
 #include "worker/relay.h"
+#include "worker/rivals.h"
 
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -138,6 +139,7 @@ static size_t split_off(struct shards *shards, const struct partition_at *places
 		struct relay *relay = shards->relays[i];
 		if (among(relay, places, len)) {
 			atomic_store(&relay->held, true);
+			atomic_fetch_add(&relay->spoken, 1);
 			shards->relays[kept++] = relay;
 		} else {
 			tell_end(relay);
@@ -221,16 +223,16 @@ static void doubt_all(struct shards *shards)
 
 static enum fate open_group(struct worker *worker, struct reader **ret_reader, struct error *error)
 {
-	char group[256];
-	snprintf(group, sizeof(group), "%s" WORKER_RELAYS_SUFFIX,
-	         config_text(worker->config, PARAM_WORKER_GROUP));
+	char group[256], name[sizeof(RIVALS_CLIENT) + STORE_MARK_CAP];
+	rivals_group(worker->config, group, sizeof(group));
+	snprintf(name, sizeof(name), "%s%s", RIVALS_CLIENT, worker->mark);
 	const char **topics = calloc(worker->topics_len, sizeof(*topics));
 	if (topics == NULL)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the list of topics");
 	for (size_t i = 0; i < worker->topics_len; i++)
 		topics[i] = (const char *)worker->topics[i].topic.data; /* arena_copy ends them with a NUL */
 	struct reader_settings settings = {
-		.client_id = "fermata-shards",
+		.client_id = name,
 		.group = group,
 		.topics = topics,
 		.topics_len = worker->topics_len,

@@ -1,5 +1,6 @@
 #include "worker/startup.h"
 #include "worker/learn.h"
+#include "worker/rivals.h"
 
 #include "core/log.h"
 #include "store/store_facts.h"
@@ -50,10 +51,13 @@ static enum fate until_done(struct worker *worker, const struct worker_options *
 {
 	struct patience patience = { worker, options, clock_mono_ms(), 0 };
 	while (!worker_stopping(worker)) {
+		worker_part_waits_for(worker, PART_START, WAIT_WORLD);
 		enum fate fate = run(worker, options, store, error);
-		if (fate == FATE_RETRY)
+		if (fate == FATE_RETRY) {
+			if (atomic_load(&worker->waits_for[PART_START]) == WAIT_WORLD)
+				worker_part_waits(worker, PART_START, error);
 			fate = wait_for_world(&patience, error);
-		else
+		} else
 			return fate;
 		if (fate != FATE_OK)
 			return fate;
@@ -198,6 +202,22 @@ static enum fate step_installation(struct worker *worker, const struct worker_op
 	                          &worker->topics_len, error);
 }
 
+/* Not beside another installation: what it holds it would not get back. One that was stopped a moment ago counts until
+ * its session is over. */
+static enum fate step_alone(struct worker *worker, const struct worker_options *options, struct store *store,
+                            struct error *error)
+{
+	if (options->look_only)
+		return FATE_OK;
+	enum fate fate = store_installation_mark(store, worker->mark, error);
+	if (fate != FATE_OK)
+		return fate;
+	fate = rivals_look(worker, error);
+	if (fate != FATE_OK)
+		atomic_store(&worker->waits_for[PART_START], WAIT_RIVAL);
+	return fate;
+}
+
 static enum fate step_schemas(struct worker *worker, const struct worker_options *options,
                               struct store *store, struct error *error)
 {
@@ -209,7 +229,8 @@ static enum fate step_schemas(struct worker *worker, const struct worker_options
 
 enum fate startup(struct worker *worker, const struct worker_options *options, struct error *error)
 {
-	static step *const steps[] = { step_vault, step_postgres, step_kafka, step_installation, step_schemas };
+	static step *const steps[] = { step_vault,        step_postgres, step_kafka,
+		                           step_installation, step_alone,    step_schemas };
 	worker->arena = arena_new((size_t)4 << 20);
 	if (worker->arena == NULL)
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory");
@@ -224,6 +245,7 @@ enum fate startup(struct worker *worker, const struct worker_options *options, s
 		fate = until_done(worker, options, store, steps[i], error);
 	}
 	store_close(store);
+	worker_part_ok(worker, PART_START, true);
 	return fate;
 }
 

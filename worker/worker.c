@@ -1,6 +1,7 @@
 #include "worker/worker.h"
 #include "worker/health.h"
 #include "worker/learn.h"
+#include "worker/rivals.h"
 #include "worker/startup.h"
 
 #include "core/log.h"
@@ -76,6 +77,18 @@ void worker_part_ok(struct worker *worker, enum worker_part part, bool ok)
 		atomic_store(&worker->away_since_ms[part], 0);
 	else /* keeps the first moment */
 		(void)atomic_compare_exchange_strong(&worker->away_since_ms[part], &none, clock_mono_ms());
+}
+
+void worker_part_waits_for(struct worker *worker, enum worker_part part, enum wait_reason reason)
+{
+	atomic_store(&worker->waits_for[part], (int)reason);
+	worker_part_ok(worker, part, false);
+}
+
+void worker_part_waits(struct worker *worker, enum worker_part part, const struct error *error)
+{
+	bool read_only = strcmp(error->native, SQLSTATE_READ_ONLY) == 0;
+	worker_part_waits_for(worker, part, read_only ? WAIT_READ_ONLY : WAIT_WORLD);
 }
 
 int64_t worker_away_ms(const struct worker *worker)
@@ -162,6 +175,7 @@ struct watch {
 	int64_t done; /* batches and transactions when something was last seen to be done */
 	int64_t done_ms;
 	bool rested;
+	struct rivals rivals;
 };
 
 /* A burst leaves the heap as large as it had to be. Sessions that sleep need nothing of it. */
@@ -214,6 +228,7 @@ static void *watch_thread(void *argument)
 	while (!worker_wait(watch->worker, TICK_MS)) {
 		health_tick(watch->health, watch->worker);
 		watch_rest(watch);
+		rivals_tick(&watch->rivals, watch->worker);
 		if (watch->drain != NULL)
 			watch_drain(watch->worker, watch->drain);
 	}

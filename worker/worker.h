@@ -15,6 +15,7 @@
 #include "producer/producer.h"
 #include "schemas/codec.h"
 #include "store/store.h"
+#include "store/store_facts.h"
 #include "vault/vault.h"
 
 #include <pthread.h>
@@ -30,8 +31,13 @@ enum worker_part {
 	PART_RELAY,
 	PART_REAPER,
 	PART_REGISTRY, /* something waits for it */
+	PART_START,    /* the threads are not there yet */
+	PART_GROUP,    /* another installation is in the group */
 	PART_COUNT,
 };
+
+/* Why a part waits, where readiness has words for it of its own. */
+enum wait_reason { WAIT_WORLD, WAIT_READ_ONLY, WAIT_RIVAL, WAIT_COUNT };
 
 struct worker {
 	const struct config *config;
@@ -48,6 +54,9 @@ struct worker {
 		failed; /* a thread met a FATAL error: the process ends with its exit code, and it is failure */
 	_Atomic int exit_code;
 	_Atomic int64_t away_since_ms[PART_COUNT]; /* mono; 0: all is well */
+	_Atomic int waits_for[PART_COUNT];         /* enum wait_reason */
+	_Atomic int fenced_shards;                 /* relays that something else fences again and again */
+	char mark[STORE_MARK_CAP];                 /* of the installation, part of the names in the group */
 	_Atomic bool caught_up;                    /* intake: approvals are not held back any more */
 	pthread_mutex_t mutex;                     /* of the condition only */
 	pthread_cond_t stop_changed;
@@ -69,6 +78,9 @@ void worker_stop(struct worker *worker);
 void worker_fail(struct worker *worker, const char *room, const struct error *error);
 /* This part works, or waits for the world (readiness, and --drain's patience). */
 void worker_part_ok(struct worker *worker, enum worker_part part, bool ok);
+/* It waits, because of this error or for this reason. */
+void worker_part_waits(struct worker *worker, enum worker_part part, const struct error *error);
+void worker_part_waits_for(struct worker *worker, enum worker_part part, enum wait_reason reason);
 /* How long, in ms, some part has been waiting; 0: none is. */
 int64_t worker_away_ms(const struct worker *worker);
 

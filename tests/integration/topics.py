@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
 
 import avrolib
 from waiting import TIMEOUT, TimedOut, wait_for
@@ -91,6 +91,17 @@ def alter_topic(bootstrap, name, config):
     resource = ConfigResource(ConfigResource.Type.TOPIC, name, set_config=config)
     for future in admin.alter_configs([resource]).values():
         future.result()
+
+
+def add_partitions(bootstrap, name, count):
+    """Grow a topic to so many partitions."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.create_partitions([NewPartitions(name, count)]).values():
+        future.result()
+    wait_for(
+        lambda: len(admin.list_topics(name, timeout=30).topics[name].partitions) == count,
+        f"{name} to have {count} partitions",
+    )
 
 
 def delete_records(bootstrap, before):

@@ -8,6 +8,7 @@
 
 #include "test_judge.h"
 #include "test_learn_none.h"
+#include "test_worker_parts.h"
 
 #include "config/config.h"
 #include "core/log.h"
@@ -342,13 +343,6 @@ void shards_wake(struct worker *worker, bool urgent)
 	kafka.wakes++;
 }
 
-void worker_part_ok(struct worker *worker, enum worker_part part, bool ok)
-{
-	(void)worker;
-	(void)part;
-	(void)ok;
-}
-
 /* A value of two characters: s1 is the suspend event of 1, a1 an approval of it, x cannot be understood, m
  * does not fit beside anything else, M does not fit at all, u3 is in a schema that comes with the third news. */
 enum fate intake_understand(struct intake *intake, struct item *item, struct error *error)
@@ -413,8 +407,11 @@ static inline int setup(void **state)
 	intake->items = calloc(intake->items_cap, sizeof(*intake->items));
 	intake->order = calloc(intake->items_cap, sizeof(*intake->order));
 	intake->arena = arena_new(1 << 20);
+	assert_non_null(intake->arena);
 	intake->work = arena_new(1 << 24);
+	assert_non_null(intake->work);
 	intake->positions = arena_new(1 << 20);
+	assert_non_null(intake->positions);
 	intake->arena_cap = 1 << 20;
 	intake->judge = db.world->settings;
 	backoff_init(&intake->backoff, 1, 2);

@@ -8,6 +8,7 @@
 #include "schemas/framing.h"
 #include "test_learn_none.h"
 #include "test_relay.h"
+#include "test_worker_parts.h"
 
 #define TAKE_MS 5000 /* an R3 and what comes with it: so that idle readings and doubts come about */
 
@@ -504,13 +505,6 @@ void worker_fail(struct worker *worker, const char *room, const struct error *er
 {
 	(void)worker;
 	fail_msg("%s: %s", room, error->message);
-}
-
-void worker_part_ok(struct worker *worker, enum worker_part part, bool ok)
-{
-	(void)worker;
-	(void)part;
-	(void)ok;
 }
 
 int32_t worker_partitions(const struct worker *worker, const char *topic)
