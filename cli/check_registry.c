@@ -53,6 +53,8 @@ static enum fate choose_subject(struct asking *asking, struct error *error)
 	else
 		ask_state_subject(config_text(cli->config, PARAM_REGISTRY_STATE_SUBJECT), name, &asking->subject);
 	buffer_append_byte(&asking->subject, '\0');
+	if (asking->subject.starved)
+		return buffer_refused(&asking->subject, error, "a subject");
 	return buffer_failed(&asking->subject)
 	           ? error_set(error, FATE_FATAL, ERR_USAGE, "the subject in the registry has more than %d bytes",
 	                       SUBJECT_MAX)

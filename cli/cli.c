@@ -31,6 +31,8 @@ static void say_line(const char *before, struct view text)
 	(void)fflush(stdout);
 	if (!buffer_failed(&line))
 		(void)fwrite(line.data, 1, line.len, stderr);
+	else
+		fprintf(stderr, "%sno memory to say what went wrong\n", before);
 	buffer_done(&line);
 }
 
@@ -39,8 +41,8 @@ static void FM_PRINTF(2, 0) say_args(const char *before, const char *fmt, va_lis
 	char *text = NULL;
 
 	if (vasprintf(&text, fmt, args) < 0)
-		return;
-	say_line(before, view_of(text));
+		text = NULL;
+	say_line(before, text != NULL ? view_of(text) : VIEW_LITERAL("no memory to say what went wrong"));
 	free(text);
 }
 
@@ -242,6 +244,10 @@ static enum fate fill_raw(struct cli *cli, struct error *error)
 /* What could not be written was not said: that is no success. */
 static int check_output(int code)
 {
+	if (!screen_whole()) {
+		(void)cli_no("there was no memory for all of the output: it is not whole");
+		return code != EXIT_YES ? code : EXIT_AGAIN;
+	}
 	if ((fflush(stdout) == 0 && !ferror(stdout)) || output_said)
 		return code;
 	(void)cli_no("could not write to standard output: %s", strerror(errno));

@@ -251,7 +251,9 @@ static enum fate put_json_headers(struct json_line *line, const struct letter *l
 		fate = json_line_end(header, &list, error);
 	}
 	buffer_append_text(&list, letter->headers_len == 0 ? "[]" : "]");
-	json_line_raw(line, "headers", buffer_view(&list));
+	if (fate == FATE_OK && buffer_failed(&list))
+		fate = buffer_refused(&list, error, "the headers are longer than there is room for");
+	json_line_raw(line, "headers", fate == FATE_OK ? buffer_view(&list) : VIEW_LITERAL("null"));
 	buffer_done(&list);
 	return fate;
 }

@@ -11,6 +11,7 @@
 #define US_PER_S 1000000
 
 static int forced = -1;
+static bool lost; /* something was to be written and did not fit into its buffer */
 
 bool screen_colours(void)
 {
@@ -265,8 +266,25 @@ enum colour risk_colour(enum risk risk)
 	return risk >= RISK_HIGH ? COLOUR_RED : risk == RISK_MEDIUM ? COLOUR_YELLOW : COLOUR_NONE;
 }
 
+bool screen_whole(void)
+{
+	return !lost;
+}
+
+/* A part of what was to be said would be taken for all of it. */
+static bool give_up(struct buffer *out)
+{
+	if (!buffer_failed(out))
+		return false;
+	lost = true;
+	buffer_reset(out);
+	return true;
+}
+
 void screen_write(struct buffer *out)
 {
+	if (give_up(out))
+		return;
 	if (out->len > 0)
 		(void)fwrite(out->data, 1, out->len, stdout);
 	buffer_reset(out);
@@ -288,6 +306,8 @@ void screen_write_json(struct buffer *out)
 {
 	size_t from = 0;
 
+	if (give_up(out))
+		return;
 	for (size_t at = 0; at < out->len;) {
 		size_t step = troublesome(out->data + at, out->len - at);
 		if (step == 0) {

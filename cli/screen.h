@@ -53,7 +53,10 @@ enum colour risk_colour(enum risk risk);
  * lines take them for the end of one.
  */
 void screen_write_json(struct buffer *out);
-/* Writes what was gathered to stdout and empties it. A failure is kept by stdio: cli_main looks at the end. */
+/* Writes what was gathered to stdout and empties it. A failure is kept by stdio, and by screen_whole where there was no
+ * memory to gather it, which writes nothing: cli_main looks at both at the end. */
 void screen_write(struct buffer *out);
+/* Was everything written that was to be? */
+bool screen_whole(void);
 
 #endif

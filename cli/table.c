@@ -35,7 +35,7 @@ static enum fate take_cell(struct table *table, const struct cell *from, struct 
 	buffer_init(&clean, CELL_MAX * 12);
 	put_clean(&clean,
 	          (struct view){ from->text.data, from->text.len < CELL_MAX ? from->text.len : CELL_MAX });
-	to->text = arena_copy(table->arena, buffer_view(&clean));
+	to->text = buffer_failed(&clean) ? VIEW_NULL : arena_copy(table->arena, buffer_view(&clean));
 	to->colour = from->colour;
 	buffer_done(&clean);
 	return to->text.data != NULL

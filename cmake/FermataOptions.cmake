@@ -9,6 +9,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 option(FERMATA_WERROR "warnings are errors (CI)" OFF)
 option(FERMATA_FAILPOINTS "compile the failpoints in (tests only)" OFF)
+option(FERMATA_TORTURE "unit tests whose allocations fail in turn (tests/torture)" OFF)
 set(FERMATA_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize takes them: address,undefined or thread")
 
 add_library(fermata_options INTERFACE)

@@ -206,7 +206,7 @@ static enum fate read_all(int fd, const char *path, size_t most, struct buffer *
 			return error_set(error, FATE_FATAL, ERR_USAGE, "%s is larger than %zu KiB", path, most / 1024);
 		}
 		buffer_append(buffer, chunk, (size_t)got);
-		if (got == 0)
+		if (got == 0 || buffer_failed(buffer))
 			break;
 	}
 	memory_wipe(chunk, sizeof(chunk));

@@ -49,8 +49,10 @@ static struct chunk *chunk_new(size_t cap)
 	if (cap > SIZE_MAX - sizeof(struct chunk))
 		return NULL;
 	struct chunk *chunk = calloc(1, sizeof(*chunk) + cap);
-	if (chunk == NULL)
+	if (chunk == NULL) {
+		memory_note_refusal();
 		return NULL;
+	}
 	chunk->cap = cap;
 	ASAN_POISON_MEMORY_REGION(chunk->data, cap);
 	return chunk;

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #ifdef __GLIBC__
@@ -10,6 +11,18 @@
 #include <string.h>
 
 #define BUFFER_FIRST 256 /* bytes of the first allocation of a buffer */
+
+static _Atomic uint64_t refusals;
+
+uint64_t memory_refusals(void)
+{
+	return atomic_load_explicit(&refusals, memory_order_relaxed);
+}
+
+void memory_note_refusal(void)
+{
+	atomic_fetch_add_explicit(&refusals, 1, memory_order_relaxed);
+}
 
 struct view view_of(const char *text)
 {
@@ -133,8 +146,10 @@ static bool grow(struct buffer *buffer, size_t need)
 	if (cap < need || cap > buffer->ceiling)
 		cap = buffer->ceiling;
 	uint8_t *data = cap < SIZE_MAX ? malloc(cap + 1) : NULL;
-	if (data == NULL)
+	if (data == NULL) {
+		memory_note_refusal();
 		return false;
+	}
 	if (buffer->data != NULL)
 		memcpy(data, buffer->data, buffer->len);
 	memory_wipe(buffer->data, buffer->dirty);
@@ -156,7 +171,7 @@ uint8_t *buffer_reserve(struct buffer *buffer, size_t len)
 	}
 	if (buffer->data == NULL || len > buffer->cap - buffer->len) {
 		if (!grow(buffer, buffer->len + len)) {
-			buffer->failed = true;
+			buffer->failed = buffer->starved = true;
 			return NULL;
 		}
 	}
@@ -215,6 +230,19 @@ bool buffer_failed(const struct buffer *buffer)
 	return buffer->failed;
 }
 
+enum fate buffer_refused(const struct buffer *buffer, struct error *error, const char *fmt, ...)
+{
+	char text[sizeof(error->message)];
+	va_list args;
+
+	if (buffer->starved)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory");
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	return error_set(error, FATE_REJECT, ERR_TOO_LARGE, "%s", text);
+}
+
 struct view buffer_view(const struct buffer *buffer)
 {
 	static const uint8_t nothing[1];
@@ -227,7 +255,7 @@ void buffer_reset(struct buffer *buffer)
 	memory_wipe(buffer->data, buffer->dirty);
 	buffer->dirty = 0;
 	buffer->len = 0;
-	buffer->failed = false;
+	buffer->failed = buffer->starved = false;
 }
 
 void buffer_done(struct buffer *buffer)

@@ -46,6 +46,7 @@ struct buffer {
 	size_t ceiling;
 	size_t dirty; /* bytes from the start that something may have been written to */
 	bool failed;
+	bool starved; /* it failed because the allocator said no, not its ceiling */
 };
 
 void buffer_init(struct buffer *buffer, size_t ceiling);
@@ -58,6 +59,10 @@ void buffer_printf(struct buffer *buffer, const char *fmt, ...) FM_PRINTF(2, 3);
  * then adds what it wrote to buffer->len. */
 uint8_t *buffer_reserve(struct buffer *buffer, size_t len);
 bool buffer_failed(const struct buffer *buffer);
+/* What to say of one that failed: REJECT, ERR_TOO_LARGE and the text when it was its ceiling; when it was the allocator,
+ * RETRY and ERR_MEMORY, for what is to blame then is not what was written. */
+enum fate buffer_refused(const struct buffer *buffer, struct error *error, const char *fmt, ...)
+	FM_PRINTF(3, 4);
 struct view buffer_view(const struct buffer *buffer);
 /* Empties it and keeps the memory; the old bytes are wiped. */
 void buffer_reset(struct buffer *buffer);
@@ -82,6 +87,14 @@ struct view arena_copy(struct arena *arena, struct view view);
 char *arena_text(struct arena *arena, struct view view);
 char *arena_printf(struct arena *arena, const char *fmt, ...) FM_PRINTF(2, 3);
 size_t arena_used(const struct arena *arena);
+
+/*
+ * How often the allocator has said no in this process, to buffers, to arenas, and where memory_note_refusal was
+ * called. Where "no memory" would be held against a record, this tells whether a ceiling was meant: compare with what
+ * it was before. Thread-safe; another thread's count too.
+ */
+uint64_t memory_refusals(void);
+void memory_note_refusal(void);
 
 /* Overwrites with zeros in a way that the compiler keeps. */
 void memory_wipe(void *data, size_t len);

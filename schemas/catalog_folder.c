@@ -72,6 +72,11 @@ static bool strip(const char *file, char *name, size_t cap)
 	return true;
 }
 
+static enum fate no_memory(struct folder *folder)
+{
+	return error_set(folder->error, FATE_RETRY, ERR_MEMORY, "no memory for the schemas of schemas.path");
+}
+
 static enum fate read_fd(struct folder *folder, int fd, const char *path, struct buffer *text)
 {
 	for (;;) {
@@ -82,16 +87,13 @@ static enum fate read_fd(struct folder *folder, int fd, const char *path, struct
 		if (count < 0)
 			return refuse_errno(folder, path);
 		text->len += (size_t)count;
+		if (text->starved)
+			return no_memory(folder);
 		if (!room || text->len > SCHEMA_TEXT_MAX)
 			return refuse(folder, "%.150s has more than %zu bytes", path, SCHEMA_TEXT_MAX);
 		if (count == 0)
 			return FATE_OK;
 	}
-}
-
-static enum fate no_memory(struct folder *folder)
-{
-	return error_set(folder->error, FATE_RETRY, ERR_MEMORY, "no memory for the schemas of schemas.path");
 }
 
 static struct found *next(struct folder *folder)

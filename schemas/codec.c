@@ -163,8 +163,7 @@ static enum fate write_bytes(struct codec *codec, avro_value_t *value, struct bu
 	uint8_t *room = code == 0 ? buffer_reserve(out, len) : NULL;
 
 	if (code == 0 && !room)
-		return error_set(error, FATE_REJECT, ERR_TOO_LARGE,
-		                 "a record of %zu bytes is more than there is room for", len);
+		return buffer_refused(out, error, "a record of %zu bytes is more than there is room for", len);
 	avro_writer_memory_set_dest(codec->writer, (const char *)room, (int64_t)len);
 	if (code != 0 || avro_value_write(codec->writer, value) != 0)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory to encode a record");

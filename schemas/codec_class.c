@@ -2,6 +2,7 @@
 #include "schemas/codec_inner.h"
 
 #include "schemas/fingerprint.h"
+#include "schemas/json_fault.h"
 #include "schemas/texts.h"
 
 #include <avro/allocation.h>
@@ -28,11 +29,11 @@ static void *allocate(void *user_data, void *old, size_t old_len, size_t len)
 		free(old);
 		return NULL;
 	}
-	if (!old)
-		return malloc(len);
 	void *data = malloc(len);
 	if (!data)
-		return NULL;
+		memory_note_refusal();
+	if (!old || !data)
+		return data;
 	memcpy(data, old, old_len < len ? old_len : len);
 	memory_wipe(old, old_len);
 	free(old);
@@ -99,12 +100,14 @@ static enum fate make_iface(struct part_class *class, struct error *error)
 {
 	struct buffer text;
 	avro_schema_t schema = NULL;
+	uint64_t refusals = memory_refusals();
 
 	buffer_init(&text, SCHEMA_CANONICAL_MAX);
 	enum fate fate = schema_wire_text(class->schema, class->type, &text, error);
 	if (fate == FATE_OK && (avro_schema_from_json_length((const char *)text.data, text.len, &schema) != 0 ||
 	                        !(class->iface = avro_generic_class_from_schema(schema))))
-		fate = error_set(error, FATE_FATAL, ERR_BUG, "avro-c does not take our schema %s", class->name);
+		fate = error_set(error, FATE_FATAL, memory_refusals() == refusals ? ERR_BUG : ERR_MEMORY,
+		                 "avro-c does not take our schema %s", class->name);
 	if (schema)
 		avro_schema_decref(schema); /* the class holds its own */
 	buffer_done(&text);
@@ -116,6 +119,7 @@ static void classes_make(void)
 	enum fate fate = FATE_OK;
 
 	avro_set_allocator(allocate, NULL);
+	json_count_refusals(); /* avro-c reads schemas with jansson */
 	for (int part = PART_SUSPEND; part <= PART_GATE && fate == FATE_OK; part++)
 		fate = parse_record((enum part)part, &classes_error);
 	if (fate == FATE_OK)
@@ -124,7 +128,7 @@ static void classes_make(void)
 		fate = make_iface(&classes[part], &classes_error);
 	if (fate != FATE_OK) {
 		classes_error.fate = FATE_FATAL;
-		classes_error.code = ERR_BUG;
+		classes_error.code = classes_error.code == ERR_MEMORY ? ERR_MEMORY : ERR_BUG;
 	}
 }
 

@@ -113,5 +113,5 @@ enum fate codec_replace_state(struct codec *codec, struct view body, const struc
 	if (!buffer_failed(out))
 		return FATE_OK;
 	out->len = start;
-	return error_set(error, FATE_REJECT, ERR_TOO_LARGE, "with the migrated state it is too large");
+	return buffer_refused(out, error, "with the migrated state it is too large");
 }

@@ -20,27 +20,36 @@ static const void *data_of(struct view view)
 	return view.data ? view.data : (const void *)"";
 }
 
+static bool wrap(struct walk *walk, avro_wrapped_buffer_t *ret_wrapped, struct view view, size_t len)
+{
+	bool good = avro_wrapped_buffer_new(ret_wrapped, data_of(view), len) == 0;
+
+	walk->failed = walk->failed || !good;
+	return good;
+}
+
+/* What a getter gives: nothing where it failed, for then avro-c leaves half of a value behind. */
+static avro_value_t given(struct walk *walk, int code, avro_value_t value)
+{
+	must(walk, code);
+	return code == 0 ? value : (avro_value_t){ NULL, NULL };
+}
+
 /* avro-c counts the NUL of a string in its size and never reads it when it writes. */
 static void set_text(struct walk *walk, avro_value_t *value, struct view text)
 {
 	avro_wrapped_buffer_t wrapped;
 
-	must(walk, avro_wrapped_buffer_new(&wrapped, data_of(text), text.len + 1));
-	if (value->iface)
+	if (is_there(walk, value) && wrap(walk, &wrapped, text, text.len + 1))
 		must(walk, avro_value_give_string_len(value, &wrapped));
-	else
-		walk->failed = true;
 }
 
 static void set_bytes(struct walk *walk, avro_value_t *value, struct view bytes)
 {
 	avro_wrapped_buffer_t wrapped;
 
-	must(walk, avro_wrapped_buffer_new(&wrapped, data_of(bytes), bytes.len));
-	if (value->iface)
+	if (is_there(walk, value) && wrap(walk, &wrapped, bytes, bytes.len))
 		must(walk, avro_value_give_bytes(value, &wrapped));
-	else
-		walk->failed = true;
 }
 
 void put_text(struct cursor *at, struct view text)
@@ -94,9 +103,10 @@ avro_value_t put_branch(struct cursor *at, int number)
 {
 	avro_value_t value = next_value(at), branch = { NULL, NULL };
 
-	if (is_there(at->walk, &value))
-		must(at->walk, avro_value_set_branch(&value, number, &branch));
-	return branch;
+	if (!is_there(at->walk, &value))
+		return branch;
+	int code = avro_value_set_branch(&value, number, &branch);
+	return given(at->walk, code, branch);
 }
 
 void put_text_or_null(struct cursor *at, struct view text)
@@ -127,9 +137,10 @@ static avro_value_t append(struct walk *walk, avro_value_t *array)
 {
 	avro_value_t item = { NULL, NULL };
 
-	if (is_there(walk, array))
-		must(walk, avro_value_append(array, &item, NULL));
-	return item;
+	if (!is_there(walk, array))
+		return item;
+	int code = avro_value_append(array, &item, NULL);
+	return given(walk, code, item);
 }
 
 struct cursor append_record(struct walk *walk, avro_value_t *array)

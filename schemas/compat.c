@@ -49,24 +49,25 @@ static bool visit(struct walk *walk, struct plan_node *node, size_t from, size_t
 /* The path of a stop: its edges are followed back to the root, then printed in the other direction. */
 static void print_path(const struct walk *walk, size_t stop, char path[COMPAT_PATH_SIZE])
 {
-	size_t steps[PATH_STEPS], count = 0;
-	struct buffer text;
+	size_t steps[PATH_STEPS], count = 0, len;
 
 	for (; walk->stops[stop].from != stop; stop = walk->stops[stop].from)
 		steps[count++ % PATH_STEPS] = stop;
-	buffer_init(&text, COMPAT_PATH_SIZE - 1);
-	buffer_printf(&text, "%.60s", walk->plan->name);
-	for (size_t i = count; i-- > 0 && count - i <= PATH_STEPS && !buffer_failed(&text);) {
+	len = (size_t)snprintf(path, COMPAT_PATH_SIZE, "%.60s", walk->plan->name);
+	for (size_t i = count; i-- > 0 && count - i <= PATH_STEPS;) {
 		const struct stop *at = &walk->stops[steps[i % PATH_STEPS]];
 		const struct plan_node *parent = walk->stops[at->from].node;
 		const char *name = parent->children[at->child].name;
+		size_t room = COMPAT_PATH_SIZE - len;
+		size_t step = name ? 1 + strnlen(name, 60) : parent->op == PLAN_ARRAY ? 2 : 0;
+		if (step >= room)
+			break;
 		if (name)
-			buffer_printf(&text, ".%.60s", name);
-		else if (parent->op == PLAN_ARRAY)
-			buffer_append_text(&text, "[]");
+			snprintf(path + len, room, ".%.60s", name);
+		else if (step > 0)
+			snprintf(path + len, room, "[]");
+		len += step;
 	}
-	snprintf(path, COMPAT_PATH_SIZE, "%.*s", (int)text.len, text.data ? (const char *)text.data : "");
-	buffer_done(&text);
 }
 
 static void tell(const struct walk *walk, size_t stop, struct compat_reason *reasons, size_t *count,

@@ -125,6 +125,7 @@ enum fate config_entry_from_text(struct view key, struct view text, struct arena
 {
 	struct error ignored = { 0 };
 	json_error_t detail;
+	bool starved;
 
 	*ret_entry = (struct config_entry){ 0 };
 	if (!view_is_utf8(key))
@@ -134,8 +135,10 @@ enum fate config_entry_from_text(struct view key, struct view text, struct arena
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no room for a key");
 	if (!json_scan(text))
 		return take_text(text, arena, ret_entry, error);
-	json_t *json = json_loadb((const char *)text.data, text.len,
-	                          JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &detail);
+	json_t *json =
+		json_take(text, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &detail, &starved);
+	if (starved)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a value");
 	if (!json)
 		return error_set(error, FATE_REJECT, ERR_INVALID, "the value is JSON that cannot be held: %s",
 		                 json_fault(&detail));

@@ -1,5 +1,42 @@
 #include "schemas/json_fault.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+
+static void *allocate(size_t len)
+{
+	void *data = malloc(len);
+
+	if (data == NULL)
+		memory_note_refusal();
+	return data;
+}
+
+static void set_allocator(void)
+{
+	json_set_alloc_funcs(allocate, free);
+}
+
+void json_count_refusals(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, set_allocator);
+}
+
+json_t *json_take(struct view text, size_t flags, json_error_t *ret_error, bool *ret_starved)
+{
+	json_count_refusals();
+	uint64_t refusals = memory_refusals();
+	json_t *json = json_loadb((const char *)text.data, text.len, flags, ret_error);
+
+	*ret_starved = memory_refusals() != refusals;
+	if (!*ret_starved)
+		return json;
+	json_decref(json);
+	return NULL;
+}
+
 const char *json_fault(const json_error_t *error)
 {
 	static const struct {

@@ -312,12 +312,15 @@ enum fate suspend_from_json(struct view line, struct arena *arena, struct suspen
 {
 	struct error ignored = { 0 };
 	json_error_t detail;
+	bool starved = false;
 
 	*ret_event = (struct suspend_event){ 0 };
 	*ret_filled = (struct suspend_filled){ 0 };
-	json_t *json = view_is_null(line) ? NULL
-	                                  : json_loadb((const char *)line.data, line.len,
-	                                               JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &detail);
+	json_t *json = view_is_null(line)
+	                   ? NULL
+	                   : json_take(line, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &detail, &starved);
+	if (starved)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a line");
 	if (!json)
 		return error_set(error, FATE_REJECT, ERR_INVALID, "the line is not a JSON object: %s (column %d)",
 		                 view_is_null(line) ? "it is empty" : json_fault(&detail),

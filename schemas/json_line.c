@@ -111,12 +111,13 @@ enum fate json_line_end(struct json_line *line, struct buffer *out, struct error
 	if (!line)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a line of JSON");
 	json_close(&line->writer, '}');
-	bool good = !buffer_failed(&line->text);
-	if (good)
+	if (!buffer_failed(&line->text))
 		buffer_append_view(out, buffer_view(&line->text));
+	const struct buffer *failed = buffer_failed(&line->text) ? &line->text : out;
+	enum fate fate = FATE_OK;
+	if (buffer_failed(failed))
+		fate = buffer_refused(failed, error, "a line of JSON is longer than there is room for");
 	buffer_done(&line->text);
 	free(line);
-	if (good && !buffer_failed(out))
-		return FATE_OK;
-	return error_set(error, FATE_REJECT, ERR_TOO_LARGE, "a line of JSON is longer than there is room for");
+	return fate;
 }

@@ -266,7 +266,7 @@ static enum fate done(const struct buffer *out, struct error *error)
 {
 	if (!buffer_failed(out))
 		return FATE_OK;
-	return error_set(error, FATE_REJECT, ERR_TOO_LARGE, "a record as JSON is longer than there is room for");
+	return buffer_refused(out, error, "a record as JSON is longer than there is room for");
 }
 
 enum fate suspend_to_json(const struct suspend_event *event, struct buffer *out, struct error *error)

@@ -390,10 +390,10 @@ static enum fate run_all(const struct plan *plan, struct view body, struct buffe
 	if (!good)
 		return error->fate;
 	if (buffer_failed(out))
-		return error_set(
-			error, FATE_REJECT, ERR_TOO_LARGE,
-			"%.60s: under the reader's schema it takes more than the %zu bytes that there is room "
-			"for (only this value)",
+		return buffer_refused(
+			out, error,
+			"%.60s: under the reader's schema it takes more than the %zu bytes that there is "
+			"room for (only this value)",
 			plan->name, out->ceiling - start);
 	return guarded(plan->reader->root, plan->name, (struct view){ held(out, start), out->len - start },
 	               error);
@@ -412,7 +412,7 @@ enum fate migrate_run(const struct plan *plan, struct view body, struct buffer *
 		fate = run_all(plan, body, out, to);
 	if (fate != FATE_OK) {
 		out->len = start;
-		out->failed = false;
+		out->failed = out->starved = false;
 	}
 	return fate;
 }

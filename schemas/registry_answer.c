@@ -2,6 +2,7 @@
  * checked. */
 #include "schemas/registry_answer.h"
 
+#include "schemas/json_fault.h"
 #include "schemas/schema_parser.h"
 
 #include <stdlib.h>
@@ -29,10 +30,11 @@ static void json_done(json_t **json)
 static json_t *load(struct view body)
 {
 	json_error_t detail;
+	bool starved;
 
 	if (view_is_null(body) || schema_weigh(body) > SCHEMA_WEIGHT_MAX)
 		return NULL;
-	return json_loadb((const char *)body.data, body.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail);
+	return json_take(body, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &detail, &starved);
 }
 
 static struct view text_of(const json_t *string)

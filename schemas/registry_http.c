@@ -166,8 +166,9 @@ static enum fate judge_transfer(struct registry *registry, CURLcode code, struct
 	if (atomic_load(&registry->interrupted))
 		return error_set(error, FATE_RETRY, ERR_SERVICE, "the question was interrupted");
 	if (buffer_failed(&registry->answer) && status / 100 == 2)
-		return error_set(error, FATE_REJECT, ERR_TOO_LARGE,
-		                 "the answer has more than the %zu bytes that are taken", registry->answer.ceiling);
+		return buffer_refused(&registry->answer, error,
+		                      "the answer has more than the %zu bytes that are taken",
+		                      registry->answer.ceiling);
 	if (buffer_failed(&registry->answer))
 		return FATE_OK;
 	if (buffer_failed(&registry->head))

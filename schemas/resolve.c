@@ -107,9 +107,12 @@ static enum fate request_read(struct resolver *resolver, struct view text, struc
                               struct error *error)
 {
 	json_error_t detail;
-	request->line = view_is_null(text) ? NULL
-	                                   : json_loadb((const char *)text.data, text.len,
-	                                                JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &detail);
+	bool starved = false;
+	request->line = view_is_null(text)
+	                    ? NULL
+	                    : json_take(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &detail, &starved);
+	if (starved)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a line");
 	if (!request->line)
 		return error_set(error, FATE_REJECT, ERR_INVALID, "the line is not JSON: %s",
 		                 view_is_null(text) ? "it is empty" : json_fault(&detail));

@@ -180,8 +180,9 @@ enum fate resolve_json(const struct schema_type *type, struct view body, struct 
 	write_value(&reader, type);
 	if (!buffer_failed(out))
 		return FATE_OK;
+	enum fate fate =
+		buffer_refused(out, error, "as JSON it takes more than %zu bytes (only this value)", out->ceiling);
 	out->len = start;
-	out->failed = false;
-	return error_set(error, FATE_REJECT, ERR_TOO_LARGE,
-	                 "as JSON it takes more than %zu bytes (only this value)", out->ceiling);
+	out->failed = out->starved = false;
+	return fate;
 }

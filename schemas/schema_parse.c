@@ -416,6 +416,7 @@ static bool check_finite(struct parser *p)
 static enum fate load_json(struct schema *schema, struct view text, struct error *error)
 {
 	json_error_t detail;
+	bool starved = false;
 
 	if (text.len > SCHEMA_TEXT_MAX)
 		return error_set(error, FATE_REJECT, ERR_INVALID, "schema: %zu bytes of text, at most %zu are taken",
@@ -426,12 +427,14 @@ static enum fate load_json(struct schema *schema, struct view text, struct error
 			"schema: its JSON has too many objects, arrays and values (more than %zu bytes of memory)",
 			SCHEMA_WEIGHT_MAX);
 	if (!view_is_null(text))
-		schema->json = json_loadb((const char *)text.data, text.len,
-		                          JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &detail);
+		schema->json =
+			json_take(text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &detail, &starved);
 	if (schema->json)
 		return FATE_OK;
 	if (view_is_null(text) || text.len == 0)
 		return error_set(error, FATE_REJECT, ERR_INVALID, "schema: the text is empty");
+	if (starved)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a schema");
 	return error_set(error, FATE_REJECT, ERR_INVALID, "schema: not JSON at line %d, column %d: %s",
 	                 detail.line, detail.column, json_fault(&detail));
 }

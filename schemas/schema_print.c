@@ -127,6 +127,8 @@ static enum fate print(const struct schema *schema, const struct schema_type *ty
 	struct printer printer = { .out = out, .seen = seen, .for_avro_c = for_avro_c };
 	print_type(&printer, type);
 	free(seen);
+	if (out->starved)
+		return buffer_refused(out, error, "a schema");
 	if (buffer_failed(out))
 		return error_set(error, FATE_REJECT, ERR_INVALID,
 		                 "schema: its canonical form is longer than %zu bytes", out->ceiling);

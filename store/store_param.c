@@ -59,7 +59,7 @@ static size_t add(struct params *params, const void *value, size_t len)
 	params->formats[at] = 1;
 	params->array_at[at] = SIZE_MAX;
 	if (len > INT_MAX)
-		fault(params, PARAMS_MEMORY);
+		fault(params, PARAMS_LARGE);
 	return at;
 }
 
@@ -148,7 +148,7 @@ static void array_append(struct params *params, const void *data, size_t len)
 {
 	buffer_append(&params->arrays, data, len);
 	if (buffer_failed(&params->arrays))
-		fault(params, PARAMS_MEMORY);
+		fault(params, params->arrays.starved ? PARAMS_MEMORY : PARAMS_LARGE);
 }
 
 static void array_number(struct params *params, uint64_t value, size_t len)
@@ -164,7 +164,7 @@ void param_array(struct params *params, enum pg_type element, size_t count)
 	size_t at = add(params, NULL, 0);
 
 	if (count > INT_MAX)
-		fault(params, PARAMS_MEMORY);
+		fault(params, PARAMS_LARGE);
 	params->array_at[at] = params->arrays.len;
 	params->array_left = count;
 	array_number(params, count > 0 ? 1 : 0, 4); /* dimensions */
@@ -181,7 +181,7 @@ static void add_item(struct params *params, const void *data, size_t len)
 	assert(params->array_left > 0);
 	params->array_left--;
 	if (len > INT_MAX) {
-		fault(params, PARAMS_MEMORY);
+		fault(params, PARAMS_LARGE);
 		return;
 	}
 	array_number(params, len, 4);
@@ -263,7 +263,7 @@ size_t params_seal(struct params *params)
 		if (params->array_at[i] != SIZE_MAX) {
 			size_t len = end - params->array_at[i];
 			if (len > INT_MAX)
-				fault(params, PARAMS_MEMORY);
+				fault(params, PARAMS_LARGE);
 			params->values[i] = (const char *)params->arrays.data + params->array_at[i];
 			params->lengths[i] = (int)len;
 			end = params->array_at[i];

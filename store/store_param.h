@@ -32,7 +32,7 @@ enum pg_type {
 #define PARAMS_MAX        64
 #define PARAMS_ARRAYS_MAX ((size_t)256 * 1024 * 1024) /* bytes of all arrays of one statement */
 
-enum params_fault { PARAMS_GOOD, PARAMS_NUL, PARAMS_MEMORY };
+enum params_fault { PARAMS_GOOD, PARAMS_NUL, PARAMS_LARGE, PARAMS_MEMORY };
 
 struct params {
 	size_t len;

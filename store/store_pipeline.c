@@ -319,6 +319,9 @@ enum fate pipeline_params_good(const struct params *params, const struct stateme
 		return error_set(error, FATE_REJECT, ERR_POISON,
 		                 "PostgreSQL, %s: parameter %zu holds U+0000, which no text of PostgreSQL may",
 		                 statement->name, params->fault_at);
+	if (params->fault == PARAMS_MEMORY)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, %s: no memory for parameter %zu",
+		                 statement->name, params->fault_at);
 	return error_set(error, FATE_REJECT, ERR_MEMORY, "PostgreSQL, %s: parameter %zu is too large",
 	                 statement->name, params->fault_at);
 }

@@ -12,9 +12,10 @@
 
 #define REDO_MAX 50 /* how often a batch is done again at once because another worker made a row meanwhile */
 
-static bool out_of_room(enum fate fate, const struct error *error)
+/* Did a ceiling say no, and not the allocator? That is nobody's record's fault. */
+static bool out_of_room(enum fate fate, const struct error *error, uint64_t refusals)
 {
-	return fate == FATE_RETRY && error->code == ERR_MEMORY;
+	return fate == FATE_RETRY && error->code == ERR_MEMORY && memory_refusals() == refusals;
 }
 
 /*
@@ -25,15 +26,16 @@ static bool out_of_room(enum fate fate, const struct error *error)
 static enum fate understand(struct intake *intake, struct item *item, struct error *error)
 {
 	const struct item unread = *item;
+	uint64_t refusals = memory_refusals();
 	enum fate fate = intake_understand(intake, item, error);
-	if (out_of_room(fate, error) && intake->items_len > 0) {
+	if (out_of_room(fate, error, refusals) && intake->items_len > 0) {
 		fate = intake_run_batch(intake, error);
 		if (fate != FATE_OK)
 			return fate;
 		*item = unread;
 		fate = intake_understand(intake, item, error);
 	}
-	if (!out_of_room(fate, error))
+	if (!out_of_room(fate, error, refusals))
 		return fate;
 	*item = unread;
 	item->dead = true;
@@ -293,8 +295,9 @@ static enum fate run_items(struct intake *intake, struct item **items, size_t le
 static enum fate run_poison(struct attempt *attempt, struct error *error)
 {
 	struct item *item = attempt->items[0];
+	uint64_t refusals = memory_refusals();
 	enum fate fate = attempt_once(attempt, error);
-	if (fate != FATE_REJECT)
+	if (fate != FATE_REJECT || (error->code == ERR_MEMORY && memory_refusals() != refusals))
 		return fate;
 	item->dead = true;
 	item->judged_dead = false;
@@ -317,6 +320,7 @@ static enum fate run_items(struct intake *intake, struct item **items, size_t le
 {
 	struct attempt attempt = { .intake = intake, .items = items, .len = len, .last = last };
 	enum fate fate = FATE_OK;
+	uint64_t refusals = memory_refusals();
 	for (int redo = 0; redo < REDO_MAX; redo++) {
 		fate = attempt_once(&attempt, error);
 		if (fate != FATE_RETRY || error->code != ERR_CONFLICT)
@@ -324,6 +328,8 @@ static enum fate run_items(struct intake *intake, struct item **items, size_t le
 		metrics_add(METRIC_BATCH_RETRIES, 1);
 		attempt.again = true;
 	}
+	if (fate == FATE_REJECT && error->code == ERR_MEMORY && memory_refusals() != refusals)
+		fate = error->fate = FATE_RETRY; /* the allocator's, and not a ceiling's no */
 	if (fate == FATE_REJECT && len > 1)
 		return run_halves(&attempt, error);
 	if (fate == FATE_REJECT && len == 1)

@@ -42,7 +42,10 @@ enum fate registry_subject_of(const struct config *config, enum record_type type
 		memcpy(subject, name.data, name.len);
 		subject[name.len] = '\0';
 	}
+	bool starved = name.starved;
 	buffer_done(&name);
+	if (starved)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for the name of a subject");
 	return whole ? FATE_OK : error_set(error, FATE_FATAL, ERR_USAGE, "the name of a subject is too long");
 }
 

@@ -399,7 +399,7 @@ static const char *obstacle(struct relay *relay, const struct checkpoint *row, e
 static void forget_since(struct relay *relay, size_t out_len, size_t publications_len)
 {
 	relay->out.len = out_len;
-	relay->out.failed = false;
+	relay->out.failed = relay->out.starved = false;
 	relay->publications_len = publications_len;
 }
 

@@ -293,11 +293,14 @@ static enum fate run_items(struct replay *replay, struct item **items, size_t le
 {
 	struct attempt attempt = { .replay = replay, .items = items, .len = len };
 	enum fate fate = FATE_OK;
+	uint64_t refusals = memory_refusals();
 	for (int redo = 0; redo < REDO_MAX; redo++) {
 		fate = attempt_once(&attempt, error);
 		if (fate != FATE_RETRY || error->code != ERR_STALE)
 			break;
 	}
+	if (fate == FATE_REJECT && error->code == ERR_MEMORY && memory_refusals() != refusals)
+		fate = error->fate = FATE_RETRY; /* the allocator's, and not a ceiling's no */
 	if (fate != FATE_REJECT)
 		return fate;
 	if (len == 1) {
@@ -321,9 +324,9 @@ enum fate replay_flush(struct replay *replay, struct error *error)
 	return fate;
 }
 
-static bool out_of_room(enum fate fate, const struct error *error)
+static bool out_of_room(enum fate fate, const struct error *error, uint64_t refusals)
 {
-	return fate == FATE_RETRY && error->code == ERR_MEMORY;
+	return fate == FATE_RETRY && error->code == ERR_MEMORY && memory_refusals() == refusals;
 }
 
 static enum fate understand_once(struct replay *replay, struct item *item, struct error *error)
@@ -346,14 +349,15 @@ static enum fate understand_once(struct replay *replay, struct item *item, struc
 static enum fate understand(struct replay *replay, struct item *item, struct error *error)
 {
 	const struct item unread = *item;
+	uint64_t refusals = memory_refusals();
 	enum fate fate = understand_once(replay, item, error);
-	if (out_of_room(fate, error) && replay->len > 0) {
+	if (out_of_room(fate, error, refusals) && replay->len > 0) {
 		fate = replay_flush(replay, error);
 		*item = unread;
 		if (fate == FATE_OK)
 			fate = understand_once(replay, item, error);
 	}
-	if (!out_of_room(fate, error))
+	if (!out_of_room(fate, error, refusals))
 		return fate;
 	*item = unread;
 	item->dead = true;

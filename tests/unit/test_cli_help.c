@@ -126,6 +126,7 @@ static void help_fits_a_screen(void **state)
 		help_command(command, &out);
 		assert_fits(buffer_view(&out), command->name, SCREEN_LINES);
 		buffer_append_byte(&out, '\0');
+		assert_false(buffer_failed(&out));
 		assert_non_null(strstr((const char *)out.data, command->name));
 		assert_non_null(strstr((const char *)out.data, "examples:"));
 	}
@@ -133,6 +134,7 @@ static void help_fits_a_screen(void **state)
 	help_all(NULL, &out);
 	assert_fits(buffer_view(&out), "fermata", 60); /* all commands, one line each */
 	buffer_append_byte(&out, '\0');
+	assert_false(buffer_failed(&out));
 	for (const struct command *command = commands; command->name != NULL; command++)
 		assert_non_null(strstr((const char *)out.data, command->name));
 	buffer_done(&out);

@@ -123,6 +123,7 @@ static void headers_go_back_as_they_came(void **state)
 		                             { "null", view_of("") } };
 	struct letter letter = a_letter(before, 6, NULL, NULL);
 	struct arena *arena = arena_new(65536);
+	assert_non_null(arena);
 	struct header *back;
 	struct error error;
 	size_t len;

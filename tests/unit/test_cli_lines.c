@@ -86,6 +86,7 @@ static void lines_cut_anywhere(void **state)
 
 	(void)state;
 	for (size_t cut = 0; cut < sizeof(text); cut++) {
+		enum lines_event event;
 		struct feed feed;
 		char head[sizeof(text)];
 		struct view line;
@@ -94,12 +95,14 @@ static void lines_cut_anywhere(void **state)
 		memcpy(head, text, cut);
 		head[cut] = '\0';
 		feed_write(&feed, head);
-		while (lines_next(&feed.lines, 0, &line) == LINES_LINE)
+		while ((event = lines_next(&feed.lines, 0, &line)) == LINES_LINE)
 			count++;
+		assert_true(event != LINES_FAILED);
 		feed_write(&feed, text + cut);
 		feed_end(&feed);
-		while (lines_next(&feed.lines, 0, &line) == LINES_LINE)
+		while ((event = lines_next(&feed.lines, 0, &line)) == LINES_LINE)
 			count++;
+		assert_true(event != LINES_FAILED);
 		assert_int_equal(count, 4);
 		feed_close(&feed);
 	}

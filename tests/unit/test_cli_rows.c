@@ -132,6 +132,7 @@ static void a_decision_as_json(void **state)
 	buffer_init(&out, 1 << 16);
 	assert_int_equal(row_json_decisions(both, 2, &out, &error), FATE_OK);
 	buffer_append_byte(&out, '\0');
+	assert_false(buffer_failed(&out));
 	assert_in((char *)out.data, "[{\"decision_id\":\"ID\",");
 	assert_in((char *)out.data, "},{\"decision_id\":\"ID\",");
 	assert_in((char *)out.data,
@@ -152,6 +153,7 @@ static void a_row_for_people(void **state)
 	buffer_init(&out, 1 << 16);
 	person_checkpoint(&out, &row, 3601000000);
 	buffer_append_byte(&out, '\0');
+	assert_false(buffer_failed(&out));
 	assert_in((char *)out.data, "019400a1-7c3e-7d21-9f00-5b1c2d3e4f50  PENDING\n");
 	assert_in((char *)out.data, "title       Run\\x1b[31m it\n");
 	assert_in((char *)out.data, "approvals   1 of 2\n");
@@ -164,6 +166,8 @@ static void a_row_for_people(void **state)
 static void a_copy_outlives_its_page(void **state)
 {
 	struct arena *page = arena_new(1 << 16), *kept = arena_new(1 << 16);
+	assert_non_null(page);
+	assert_non_null(kept);
 	struct checkpoint row = a_row(), *copy;
 
 	(void)state;

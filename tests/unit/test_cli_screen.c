@@ -21,6 +21,7 @@ static void assert_clean(struct view text, const char *expected)
 	buffer_init(&out, 1 << 16);
 	put_clean(&out, text);
 	buffer_append_byte(&out, '\0');
+	assert_false(buffer_failed(&out));
 	assert_string_equal((const char *)out.data, expected);
 	buffer_done(&out);
 }
@@ -65,6 +66,7 @@ static void lines_are_indented(void **state)
 	buffer_init(&out, 1 << 10);
 	put_clean_lines(&out, view_of("one\ntwo\x1b\n\nfour\n\n"), 3);
 	buffer_append_byte(&out, '\0');
+	assert_false(buffer_failed(&out));
 	assert_string_equal((const char *)out.data, "one\n   two\\x1b\n   \n   four");
 	buffer_done(&out);
 }
@@ -148,6 +150,7 @@ static void json_for_readers_of_lines(void **state)
 	capture_begin(&capture);
 	screen_write_json(&out);
 	text = capture_end(&capture);
+	assert_true(screen_whole());
 	assert_string_equal(text, "{\"a\":\"\\u007f\\u0080\\u0085\\u009f\xc2\xa0 \\u2028\\u2029 ü\"}\n");
 	assert_int_equal(out.len, 0);
 	free(text);
@@ -177,6 +180,7 @@ static void a_table(void **state)
 	table_flush(&table);
 	table_flush(&table);
 	text = capture_end(&capture);
+	assert_true(screen_whole());
 	assert_string_equal(text, "NAME    B     TEXT\n"
 	                          "x       世界  a b\n"
 	                          "longer        \\x1b\n");
@@ -204,6 +208,7 @@ static void a_long_table(void **state)
 	}
 	table_flush(&table);
 	text = capture_end(&capture);
+	assert_true(screen_whole());
 	for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
 		lines++;
 	assert_int_equal(lines, 1001);
@@ -220,6 +225,7 @@ static void assert_value(const struct config_entry *entry, const char *expected)
 	buffer_init(&out, 1 << 10);
 	put_config_value(&out, entry);
 	buffer_append_byte(&out, '\0');
+	assert_false(buffer_failed(&out));
 	assert_string_equal((const char *)out.data, expected);
 	buffer_done(&out);
 }

@@ -31,6 +31,7 @@ static void make(struct fixture *fixture, const char *const *overrides, size_t l
 	struct error error;
 
 	*fixture = (struct fixture){ .arena = arena_new(1 << 20) };
+	assert_non_null(fixture->arena);
 	assert_int_equal(config_load(&fixture->config, &request, &error), FATE_OK);
 	assert_int_equal(
 		topic_plans_make(fixture->config, fixture->arena, &fixture->plans, &fixture->len, &error), FATE_OK);
@@ -115,6 +116,7 @@ static void no_topic_is_two(void **state)
 	static const char *const overrides[] = { "topics.gates=fermata.resumes" };
 	struct config_request request = { .overrides = overrides, .overrides_len = 1 };
 	struct arena *arena = arena_new(1 << 20);
+	assert_non_null(arena);
 	struct config *config = NULL;
 	struct topic_plan *plans;
 	struct error error;

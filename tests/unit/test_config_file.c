@@ -26,6 +26,7 @@ static const char *parsed_bytes(const void *data, size_t len)
 	static struct taken taken;
 	memset(&taken, 0, sizeof(taken));
 	struct arena *arena = arena_new((size_t)8 << 20);
+	assert_non_null(arena);
 	uint8_t *copy = malloc(len == 0 ? 1 : len);
 	assert_true(arena != NULL && copy != NULL);
 	memcpy(copy, data, len);

@@ -133,6 +133,7 @@ static void an_arena_hands_out_zeroed_aligned_memory(void **state)
 {
 	(void)state;
 	struct arena *arena = arena_new((size_t)64 * 1024 * 1024);
+	assert_non_null(arena);
 
 	assert_non_null(arena);
 	for (size_t round = 0; round < 3; round++) {
@@ -154,6 +155,7 @@ static void large_and_small_ones_mixed(void **state)
 {
 	(void)state;
 	struct arena *arena = arena_new((size_t)64 * 1024 * 1024);
+	assert_non_null(arena);
 	uint8_t *blocks[40];
 	size_t lens[40];
 
@@ -173,6 +175,7 @@ static void the_arena_keeps_its_ceiling(void **state)
 {
 	(void)state;
 	struct arena *arena = arena_new(1000);
+	assert_non_null(arena);
 
 	assert_null(arena_alloc(arena, 1001));
 	assert_non_null(arena_alloc(arena, 992));
@@ -193,6 +196,7 @@ static void the_ceiling_counts_over_all_chunks(void **state)
 	(void)state;
 	size_t ceiling = (size_t)10 * 1024 * 1024;
 	struct arena *arena = arena_new(ceiling);
+	assert_non_null(arena);
 	size_t got = 0;
 
 	while (arena_alloc(arena, 1000) != NULL)
@@ -206,6 +210,7 @@ static void sizes_that_overflow(void **state)
 {
 	(void)state;
 	struct arena *arena = arena_new(SIZE_MAX);
+	assert_non_null(arena);
 
 	assert_null(arena_array(arena, SIZE_MAX / 8 + 1, 16));
 	assert_null(arena_array(arena, SIZE_MAX, SIZE_MAX));
@@ -221,6 +226,7 @@ static void copies_are_texts(void **state)
 {
 	(void)state;
 	struct arena *arena = arena_new(100000);
+	assert_non_null(arena);
 	struct view copy = arena_copy(arena, VIEW_LITERAL("session"));
 
 	assert_true(view_equal_text(copy, "session"));
@@ -239,6 +245,7 @@ static void a_reset_wipes(void **state)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
 	/* The first chunk is kept, so what was in it can be looked at (AddressSanitizer forbids that). */
 	struct arena *arena = arena_new(100000);
+	assert_non_null(arena);
 	char *text = arena_printf(arena, "%s", "secret words");
 	arena_reset(arena);
 	assert_true(all_zero((const uint8_t *)text, 12));

@@ -127,6 +127,7 @@ static int setup(void **state)
 	(void)state;
 	memset(&stage, 0, sizeof(stage));
 	stage.arena = arena_new((size_t)64 << 20);
+	assert_non_null(stage.arena);
 	log_setup(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	return 0;
 }
@@ -154,6 +155,7 @@ static enum fate send_items(struct item *items, size_t len, size_t memory, struc
 {
 	struct item *pointers[SENT_MAX];
 	struct arena *arena = arena_new(memory);
+	assert_non_null(arena);
 
 	for (size_t i = 0; i < len; i++)
 		pointers[i] = &items[i];

@@ -157,6 +157,7 @@ static void assert_tail(const struct place *place, struct view content, size_t c
 	buffer_init(&lines, 65536);
 	files_tail(path, count, count_lines, &lines);
 	buffer_append_byte(&lines, '\0');
+	assert_false(buffer_failed(&lines));
 	assert_string_equal((const char *)lines.data, expected);
 	buffer_done(&lines);
 }

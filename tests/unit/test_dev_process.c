@@ -69,6 +69,7 @@ static void assert_run(const struct place *place, const char *script, int exit_c
 	buffer_init(&lines, 65536);
 	assert_int_equal(process_run(&spec, 10000, join_lines, &lines, &process, &error), FATE_OK);
 	buffer_append_byte(&lines, '\0');
+	assert_false(buffer_failed(&lines));
 	assert_string_equal((const char *)lines.data, output);
 	assert_int_equal(process.exit_code, exit_code);
 	assert_true(process.pid > 0 && !process.running);

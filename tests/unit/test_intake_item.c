@@ -95,6 +95,7 @@ static int setup(void **state)
 	room->intake.arena = arena_new(64 * MIB);
 	room->intake.scratch = arena_new(256 * MIB);
 	room->values = arena_new(64 * MIB);
+	assert_true(room->intake.arena && room->intake.scratch && room->values);
 	headers_len = 0;
 	partitions = 6;
 	*state = room;
@@ -427,11 +428,13 @@ static void what_does_not_fit_says_so(void **state)
 
 	arena_free(room->intake.arena);
 	room->intake.arena = arena_new(1024);
+	assert_non_null(room->intake.arena);
 	assert_int_equal(intake_understand(&room->intake, &item, &error), FATE_RETRY);
 	assert_int_equal(error.code, ERR_MEMORY); /* the batch is written, then it is tried again */
 	assert_false(item.dead);
 	arena_free(room->intake.scratch);
 	room->intake.scratch = arena_new(128);
+	assert_non_null(room->intake.scratch);
 	assert_int_equal(intake_understand(&room->intake, &item, &error), FATE_RETRY);
 	assert_int_equal(error.code, ERR_MEMORY);
 }

@@ -475,6 +475,7 @@ static void a_full_arena_refuses_the_batch(void **state)
 	struct error error;
 	struct item *items[] = { SUSPEND(1), APPROVE(1, 1) };
 	struct arena *small = arena_new(600);
+	assert_non_null(small);
 
 	assert_int_equal(judge_request(items, 2, small, &request, &error), FATE_OK);
 	int64_t highest[1] = { 0 };

@@ -63,7 +63,9 @@ static inline struct world *world_new(void)
 
 	assert_non_null(world);
 	world->kept = arena_new((size_t)1 << 28);
+	assert_non_null(world->kept);
 	world->batch = arena_new((size_t)1 << 26);
+	assert_non_null(world->batch);
 	assert_true(world->kept != NULL && world->batch != NULL);
 	world->settings =
 		(struct judge_settings){ .unclaimed_max = 1000, .drops = world_drops, .context = world };

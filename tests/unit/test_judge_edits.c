@@ -187,6 +187,7 @@ static void large_edits_are_compared_in_memory_of_their_own(void **state)
 	free(keys);
 	BATCH(SUSPEND(1, .quorum = 2));
 	struct arena *small = arena_new(LIMIT);
+	assert_non_null(small);
 	assert_int_equal(judge_request(items, 2, small, &request, &error), FATE_OK);
 	load_rows(w, &request, &loaded);
 	assert_int_equal(judge_batch(&w->settings, items, 2, &request, &loaded, small, &write, &w->tally, &error),

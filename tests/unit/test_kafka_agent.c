@@ -29,6 +29,7 @@ static int setup(void **state)
 
 	assert_int_equal(codec_new(&fixture->codec, &settings, &error), FATE_OK);
 	fixture->arena = arena_new(1 << 24);
+	assert_non_null(fixture->arena);
 	buffer_init(&fixture->value, 1 << 24);
 	*state = fixture;
 	return 0;
@@ -255,6 +256,7 @@ static void the_environment_gives_properties(void **state)
 	char path[] = "/tmp/fermata-test-XXXXXX";
 	int file = mkstemp(path);
 	struct arena *arena = arena_new(1 << 22);
+	assert_non_null(arena);
 	struct property *properties;
 	struct error error;
 	size_t len;

@@ -97,6 +97,7 @@ struct court {
 static void court_init(struct court *court, int32_t quorum)
 {
 	*court = (struct court){ .arena = arena_new(1 << 20) };
+	assert_non_null(court->arena);
 	court->row = (struct checkpoint){ .id = id_of(1),
 		                              .filled = true,
 		                              .state = GATE_RESUMED,

@@ -254,6 +254,7 @@ static void test_ceiling_of_bytes(void **state)
 	while (fate == FATE_OK && readers < 20) {
 		snprintf(want.name, sizeof(want.name), "a.R%d", readers++);
 		buffer_append_byte(&text, ' '); /* another text */
+		assert_false(buffer_failed(&text));
 		fate = catalog_learn(catalog, &want, buffer_view(&text), &error);
 	}
 	assert_int_equal(fate, FATE_RETRY);
@@ -268,6 +269,7 @@ static int start(void **state)
 {
 	(void)state;
 	arena = arena_new((size_t)64 << 20);
+	assert_non_null(arena);
 	return arena ? 0 : -1;
 }
 

@@ -206,6 +206,7 @@ static void *look(void *context)
 {
 	struct crowd *crowd = context;
 	struct arena *own = arena_new((size_t)1 << 20);
+	assert_non_null(own);
 	struct app_state out;
 	struct schema_want want;
 	struct view from;
@@ -267,6 +268,7 @@ static int start(void **state)
 	(void)state;
 	snprintf(folder, sizeof(folder), "/tmp/fermata-catalog.XXXXXX");
 	arena = arena_new((size_t)64 << 20);
+	assert_non_null(arena);
 	return arena && mkdtemp(folder) ? 0 : -1;
 }
 

@@ -26,6 +26,7 @@ static int setup(void **state)
 
 	(void)state;
 	arena = arena_new((size_t)64 << 20);
+	assert_non_null(arena);
 	return codec_new(&codec, &settings, &error) != FATE_OK;
 }
 
@@ -325,6 +326,7 @@ static void test_ceilings(void **state)
 	struct view body;
 	struct buffer value, narrow;
 	struct arena *tiny = arena_new(64);
+	assert_non_null(tiny);
 
 	(void)state;
 	random_suspend(&dice, &event);
@@ -348,6 +350,7 @@ static void *work(void *seed)
 	struct codec_settings settings = { 0 };
 	struct codec *own;
 	struct arena *room = arena_new((size_t)64 << 20);
+	assert_non_null(room);
 	struct dice dice = { (uint64_t)(uintptr_t)seed, room };
 	struct buffer value;
 	intptr_t good = 0;

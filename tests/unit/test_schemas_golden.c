@@ -135,6 +135,7 @@ static int setup(void **state)
 
 	(void)state;
 	arena = arena_new((size_t)64 << 20);
+	assert_non_null(arena);
 	return codec_new(&codec, &settings, &error) != FATE_OK;
 }
 

@@ -319,6 +319,7 @@ static int setup(void **state)
 {
 	(void)state;
 	arena = arena_new((size_t)64 << 20);
+	assert_non_null(arena);
 	return arena == NULL;
 }
 

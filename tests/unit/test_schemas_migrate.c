@@ -167,6 +167,7 @@ static bool check(const struct reading *reading)
 	                               reading->body, &out, &error);
 
 	buffer_append_byte(&out, '\0');
+	assert_false(buffer_failed(&out));
 	const char *said = fate == FATE_OK ? (const char *)out.data : error.message;
 	bool wants_error = reading->json[0] == '!';
 	bool good = wants_error ? fate == FATE_REJECT && strstr(said, reading->json + 1)
@@ -196,6 +197,7 @@ static void line(const char *text, const char *wanted)
 	buffer_init(&out, 1 << 20);
 	assert_int_equal(resolve_line(resolver, view_of(text), &out, &error), FATE_OK);
 	buffer_append_byte(&out, '\0');
+	assert_false(buffer_failed(&out));
 	assert_non_null(strstr((const char *)out.data, wanted));
 	buffer_done(&out);
 }

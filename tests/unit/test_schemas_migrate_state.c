@@ -427,6 +427,7 @@ static int start(void **state)
 	(void)state;
 	snprintf(folder, sizeof(folder), "/tmp/fermata-states.XXXXXX");
 	arena = arena_new((size_t)64 << 20);
+	assert_non_null(arena);
 	return arena && mkdtemp(folder) ? 0 : -1;
 }
 

@@ -134,6 +134,7 @@ static void test_small_arena(void **state)
 {
 	struct fixture *fixture = *state;
 	struct arena *arena = arena_new(16);
+	assert_non_null(arena);
 	struct registry_version version;
 
 	RULES({ NULL, JSON, VERSION(9, 3, RECORD_IN_JSON), PLAIN });

@@ -136,6 +136,7 @@ static void ask(const struct server *server, const struct files *files, const ch
 	struct registry *registry = NULL;
 	struct error error = { 0 };
 	struct arena *arena = arena_new(ROOM);
+	assert_non_null(arena);
 	struct view text;
 
 	settings.ca_file = files->ca == NULL ? NULL : in_folder(files->ca, ca);

@@ -345,6 +345,7 @@ static int setup(void **state)
 	(void)state;
 	memset(long_text, 'x', sizeof(long_text));
 	arena = arena_new(1 << 20);
+	assert_non_null(arena);
 	return arena == NULL;
 }
 

@@ -58,6 +58,7 @@ static void start_with(struct fixture *f, bool registry, bool asks)
 
 	*f = (struct fixture){ .arena = arena_new((size_t)64 << 20) };
 	assert_non_null(f->arena);
+	assert_non_null(f->arena);
 	must(catalog_new(&f->catalog, &settings, &error), &error);
 	must(codec_new(&f->codec, &(struct codec_settings){ .catalog = f->catalog }, &error), &error);
 	buffer_init(&f->value, (size_t)1 << 20);

@@ -145,7 +145,7 @@ static void what_is_too_large_is_a_fault(void **state)
 	item_name(&params, "short");
 	item_text(&params, VIEW_LITERAL("much longer than what is left of the sixty-four bytes of this buffer"));
 	item_null(&params);
-	assert_int_equal(params.fault, PARAMS_MEMORY);
+	assert_int_equal(params.fault, PARAMS_LARGE);
 	params_seal(&params);
 	params_reset(&params);
 	assert_int_equal(params.fault, PARAMS_GOOD);

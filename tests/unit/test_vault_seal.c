@@ -21,6 +21,7 @@ static int set_up(void **state)
 	         test_kek(3));
 	fixture->vault = test_vault(&fixture->directory, text);
 	fixture->arena = arena_new(TEST_ARENA);
+	assert_non_null(fixture->arena);
 	fixture->context = (struct seal_context){
 		.tenant = VIEW_LITERAL("default"),
 		.session_id = VIEW_LITERAL("SESSION-808"),
@@ -465,6 +466,7 @@ static void test_full_arena(void **state)
 	struct fixture *fixture = *state;
 	struct view plain = text_of(fixture, 5000, true), got = VIEW_NULL;
 	struct arena *small = arena_new(1000);
+	assert_non_null(small);
 	struct sealed sealed = seal(fixture, plain), other;
 	struct error error;
 

@@ -29,6 +29,7 @@ static void *seal_and_open(void *argument)
 {
 	struct shared *shared = argument;
 	struct arena *arena = arena_new(1 << 20);
+	assert_non_null(arena);
 	struct seal_context context = {
 		.tenant = VIEW_LITERAL("default"),
 		.session_id = VIEW_LITERAL("s"),

@@ -122,6 +122,7 @@ static struct view open_vector(const struct vector *vector, bool edits, uint8_t 
 static void test_checkpoint(void **state)
 {
 	struct arena *arena = arena_new(1 << 20);
+	assert_non_null(arena);
 
 	(void)state;
 	struct view plain = open_vector(&checkpoint_vector, false, 0, sizeof(PLAIN) - 1, arena);
@@ -132,6 +133,7 @@ static void test_checkpoint(void **state)
 static void test_edits(void **state)
 {
 	struct arena *arena = arena_new(1 << 20);
+	assert_non_null(arena);
 
 	(void)state;
 	struct view plain = open_vector(&edits_vector, true, 0, sizeof(PLAIN) - 1, arena);
@@ -143,6 +145,7 @@ static void test_edits(void **state)
 static void test_packed(void **state)
 {
 	struct arena *arena = arena_new(1 << 20);
+	assert_non_null(arena);
 
 	(void)state;
 	struct view plain = open_vector(&packed_vector, false, 1, sizeof(PLAIN) - 1 + 100, arena);
