@@ -6,7 +6,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#define LEVEL 1
+#define LEVEL 2
 
 struct contexts {
 	ZSTD_CCtx *pack;
