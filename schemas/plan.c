@@ -24,7 +24,7 @@ bool plan_count(struct planner *p, size_t parts, size_t looks)
 	return !p->failed;
 }
 
-static void no_memory(struct planner *p)
+void plan_no_memory(struct planner *p)
 {
 	if (!p->failed)
 		error_set(p->error, FATE_RETRY, ERR_MEMORY, "no memory to plan a migration");
@@ -36,7 +36,7 @@ void *plan_alloc(struct planner *p, size_t count, size_t size)
 	void *data = p->failed ? NULL : arena_array(p->arena, count, size);
 
 	if (!data)
-		no_memory(p);
+		plan_no_memory(p);
 	return data;
 }
 
@@ -70,7 +70,7 @@ static bool grow(struct planner *p)
 		p->nodes = nodes;
 	if (!nodes || !pairs) {
 		free(pairs);
-		no_memory(p);
+		plan_no_memory(p);
 		return false;
 	}
 	free(p->pairs);
@@ -291,7 +291,7 @@ static void build(struct planner *p)
 	p->aliases = calloc(reader->named_len + 1, sizeof(*p->aliases));
 	p->fallbacks = plan_alloc(p, fields, sizeof(*p->fallbacks));
 	if (!p->aliases)
-		no_memory(p);
+		plan_no_memory(p);
 	p->plan->root = plan_node_for(p, p->plan->writer->root, reader->root);
 	for (size_t i = 0; i < p->nodes_len && !p->failed; i++)
 		fill(p, p->nodes[i]);

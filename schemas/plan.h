@@ -154,6 +154,8 @@ struct plan_node *plan_dead_end(struct planner *p, enum plan_why why, const stru
                                 const struct schema_type *reader, const char *name);
 /* Counts towards the limits: false with the planner failed. */
 bool plan_count(struct planner *p, size_t parts, size_t looks);
+/* The allocator said no: that ends the planning, and says nothing about the two schemas. */
+void plan_no_memory(struct planner *p);
 void *plan_alloc(struct planner *p, size_t count, size_t size);
 
 /* plan_match.c */

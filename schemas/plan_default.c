@@ -281,6 +281,8 @@ struct view plan_encode_default(struct planner *p, const struct schema_field *fi
 		buffer_reset(&p->encoded);
 		if (!encode_own(&encoder, field, 0))
 			own->state = DEFAULT_FAILED;
+		if (p->encoded.starved)
+			plan_no_memory(p);
 		p->encoded.failed = p->encoded.starved = false;
 	}
 	return own->state == DEFAULT_MADE ? own->bytes : VIEW_NULL;

@@ -171,6 +171,8 @@ static enum fate judge_transfer(struct registry *registry, CURLcode code, struct
 		                      registry->answer.ceiling);
 	if (buffer_failed(&registry->answer))
 		return FATE_OK;
+	if (registry->head.starved)
+		return buffer_refused(&registry->head, error, "headers");
 	if (buffer_failed(&registry->head))
 		return error_set(error, FATE_RETRY, ERR_SERVICE, "the answer has more than %zu bytes of headers",
 		                 registry->head.ceiling);

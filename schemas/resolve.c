@@ -118,14 +118,20 @@ static enum fate request_read(struct resolver *resolver, struct view text, struc
 		                 view_is_null(text) ? "it is empty" : json_fault(&detail));
 	if (!json_is_object(request->line))
 		return error_set(error, FATE_REJECT, ERR_INVALID, "the line is not a JSON object");
+	uint64_t refusals = memory_refusals();
 	request->writer = schema_text(json_object_get(request->line, "writer"), &request->writer_text);
 	request->reader = schema_text(json_object_get(request->line, "reader"), &request->reader_text);
 	const json_t *body = json_object_get(request->line, "body");
 	struct view encoded = { (const uint8_t *)json_string_value(body), json_string_length(body) };
+	if (memory_refusals() != refusals)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for the schemas of a line");
 	if (view_is_null(request->writer) || view_is_null(request->reader) || view_is_null(encoded))
 		return error_set(error, FATE_REJECT, ERR_INVALID, "the line needs writer, reader and body");
 	buffer_reset(&resolver->body);
-	if (!base64_decode(encoded, &resolver->body))
+	bool decoded = base64_decode(encoded, &resolver->body);
+	if (resolver->body.starved)
+		return buffer_refused(&resolver->body, error, "body");
+	if (!decoded)
 		return error_set(error, FATE_REJECT, ERR_INVALID, "body is not base64 of at most %zu bytes",
 		                 RESOLVE_BYTES_MAX);
 	return FATE_OK;
