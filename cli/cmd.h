@@ -17,6 +17,7 @@ int cmd_watch(struct cli *cli);
 int cmd_dead_letters_list(struct cli *cli);
 int cmd_dead_letters_show(struct cli *cli);
 int cmd_dead_letters_redrive(struct cli *cli);
+int cmd_intake_let_through(struct cli *cli);
 int cmd_erase(struct cli *cli);
 int cmd_migrate(struct cli *cli);
 int cmd_rebuild(struct cli *cli);

@@ -172,6 +172,14 @@ static const struct option_spec redrive_options[] = {
 	END,
 };
 
+static const struct option_spec let_through_options[] = {
+	{ "count", "N", "the next N offsets" },
+	{ "until", "OFFSET", "those below that offset" },
+	{ "reason", "TEXT", "why; kept in fermata.audit" },
+	JSON_OPTION,
+	END,
+};
+
 static const struct option_spec demo_options[] = {
 	{ "kafka-libs", "DIR", "the jars of Apache Kafka to run" },
 	{ "mock", NULL, "the mock cluster: quick, and no proof of exactly-once" },
@@ -316,6 +324,15 @@ const struct command commands[] = {
 	  "fermata dead-letters redrive --all --code unknown_schema --rate 20 --dry-run\n"
 	  "fermata dead-letters redrive 3:1042 3:1043\n",
 	  redrive_options, 0, 10000, COMMAND_VAULT, cmd_dead_letters_redrive },
+	{ "intake let-through", "TOPIC PARTITION", "send on what a stopped one fails on",
+	  "When most of the last records of a partition became dead letters\n"
+	  "(worker.breaker_records), it is stopped, and the others go on; the log says\n"
+	  "what is wrong. Once that is mended it goes on by itself, within a minute.\n"
+	  "Where it cannot be mended, this sends what fails on as dead letters, up to an\n"
+	  "offset; what is good of it is taken in. Exit 1 when it is not stopped.\n",
+	  "fermata intake let-through fermata.suspends 3 --count 5000\n"
+	  "fermata intake let-through fermata.suspends 3 --until 120400 --reason old\n",
+	  let_through_options, 2, 2, 0, cmd_intake_let_through },
 	{ "erase", "SESSION", "make what is sealed of a session unreadable",
 	  "Erases the keys of all its checkpoints, and of the edits in their decisions:\n"
 	  "nothing can open them any more, `fermata show` says so. What was not published\n"

@@ -6,6 +6,7 @@
 #include "store/store_retention.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define OLDEST_VERSION          140000
@@ -167,6 +168,39 @@ static void check_set_aside(struct doctor *doctor, struct store *store)
 		doctor_say(doctor, FINDING_OK, "set aside", NULL, "nothing is quarantined or in doubt");
 }
 
+static const struct {
+	const char *why;
+	const char *mend;
+} waits[] = {
+	[WAITS_ALARM] = { "is left alone: its records and its position do not fit together",
+	                  "the log of a worker says in a line ALARM what is wrong" },
+	[WAITS_REGISTRY] = { "waits for the schema registry", "the registry has to answer" },
+	[WAITS_BREAKER] = { "is stopped: most of its records become dead letters",
+	                    "the log of a worker says in a line STOPPED why; mend that, or `fermata intake "
+	                    "let-through`" },
+};
+
+/* The cluster is that of the installation: before its first worker there is none. */
+static void check_positions(struct doctor *doctor, struct store *store)
+{
+	struct error error = { .fate = FATE_OK };
+	struct position *rows = NULL;
+	size_t len = 0;
+	char cluster[64];
+
+	snprintf(cluster, sizeof(cluster), "%.*s", (int)doctor->cluster.len, (const char *)doctor->cluster.data);
+	if (store_positions(store, cluster, doctor->arena, &rows, &len, &error) != FATE_OK) {
+		doctor_say_error(doctor, FINDING_WARNING, "positions", NULL, &error);
+		return;
+	}
+	for (size_t i = 0; i < len; i++)
+		if (rows[i].waits != WAITS_NO)
+			doctor_say(doctor, FINDING_WARNING, "positions", waits[rows[i].waits].mend,
+			           "%.*s [%" PRId32 "] at offset %" PRId64 " %s", (int)rows[i].topic.len,
+			           (const char *)rows[i].topic.data, rows[i].partition, rows[i].next,
+			           waits[rows[i].waits].why);
+}
+
 void doctor_postgres(struct doctor *doctor)
 {
 	struct error error = { .fate = FATE_OK };
@@ -184,6 +218,7 @@ void doctor_postgres(struct doctor *doctor)
 		check_installation(doctor, store);
 		check_retention(doctor, store);
 		check_set_aside(doctor, store);
+		check_positions(doctor, store);
 	}
 	store_close(store);
 }

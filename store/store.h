@@ -66,7 +66,7 @@ FM_MUSTCHECK enum fate store_installation(struct store *store, const char *group
 
 /* ---- positions of intake ---- */
 
-enum position_waits { WAITS_NO, WAITS_ALARM, WAITS_REGISTRY };
+enum position_waits { WAITS_NO, WAITS_ALARM, WAITS_REGISTRY, WAITS_BREAKER };
 
 struct position {
 	struct view topic;
@@ -77,6 +77,7 @@ struct position {
 	int64_t last_timestamp; /* us */
 	uint8_t last_digest[DIGEST_LEN];
 	enum position_waits waits;
+	int64_t let_through; /* an operator lets records below that offset through as dead letters; 0: none */
 };
 
 /* All rows of this cluster. */

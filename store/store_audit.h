@@ -12,6 +12,7 @@
 #define AUDIT_DOUBT_RESUME     "in_doubt.resume"
 #define AUDIT_DOUBT_DROP       "in_doubt.drop"
 #define AUDIT_ERASE            "erase"
+#define AUDIT_LET_THROUGH      "intake.let_through"
 
 struct audit_entry {
 	int64_t seq; /* given by the database */

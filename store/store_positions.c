@@ -42,7 +42,7 @@ enum fate store_position_waits(struct store *store, const char *cluster_id, cons
                                int32_t partition, enum position_waits waits, struct error *error)
 {
 	static const char *const names[] = {
-		[WAITS_NO] = NULL, [WAITS_ALARM] = "alarm", [WAITS_REGISTRY] = "registry"
+		[WAITS_NO] = NULL, [WAITS_ALARM] = "alarm", [WAITS_REGISTRY] = "registry", [WAITS_BREAKER] = "breaker"
 	};
 	int64_t count = 0;
 	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);

@@ -35,7 +35,7 @@ static const char *outcome_at(int i)
 
 static const char *waits_at(int i)
 {
-	static const char *const names[] = { "", "alarm", "registry" };
+	static const char *const names[] = { "", "alarm", "registry", "breaker" };
 
 	return names[i];
 }
@@ -317,7 +317,8 @@ void row_position(struct row *row, struct position *ret_position)
 	position->last_offset = row_int8(row);
 	position->last_timestamp = row_int8(row);
 	position->has_last = row_fixed(row, position->last_digest, sizeof(position->last_digest)) && has_offset;
-	position->waits = (enum position_waits)enum_or_first(row_enum(row, waits_at, WAITS_REGISTRY + 1));
+	position->waits = (enum position_waits)enum_or_first(row_enum(row, waits_at, WAITS_BREAKER + 1));
+	position->let_through = row_int8(row);
 }
 
 /* ---- lists ---- */

@@ -53,7 +53,8 @@ void row_decision(struct row *row, struct decision *ret_decision);
 void row_ledger(struct row *row, struct ledger *ret_ledger);
 
 #define POSITION_COLUMNS                                                                                     \
-	"k.topic, k.partition, k.next, k.last_offset, k.last_timestamp, k.last_digest, k.waits"
+	"k.topic, k.partition, k.next, k.last_offset, k.last_timestamp, k.last_digest, k.waits,"                 \
+	" k.let_through"
 
 void row_position(struct row *row, struct position *ret_position);
 

@@ -49,6 +49,8 @@ static enum fate open_memory(struct intake *intake, struct error *error)
 	intake->items_cap = (size_t)config_number(config, PARAM_WORKER_BATCH_RECORDS);
 	if (intake->options.batch_records > intake->items_cap)
 		intake->items_cap = intake->options.batch_records;
+	if (intake->options.parts == NULL) /* a rebuild knows which letters are there, and sends the others */
+		intake->breaker_records = (size_t)config_number(config, PARAM_WORKER_BREAKER_RECORDS);
 	intake->items = calloc(intake->items_cap, sizeof(*intake->items));
 	intake->order = calloc(intake->items_cap, sizeof(*intake->order));
 	intake->arena_cap = 2 * (intake->bytes_cap + record) + 16 * MIB;
@@ -145,6 +147,7 @@ void intake_close(struct intake *intake)
 	free(intake->items);
 	free(intake->order);
 	free(intake->parts);
+	free(intake->outcomes);
 	free(intake->targets);
 	free(intake->seen);
 }

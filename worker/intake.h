@@ -16,6 +16,7 @@
 #ifndef FERMATA_WORKER_INTAKE_H
 #define FERMATA_WORKER_INTAKE_H
 
+#include "worker/breaker.h"
 #include "worker/judge.h"
 #include "worker/worker.h"
 
@@ -38,6 +39,16 @@ struct part {
 	struct record held;
 	uint64_t news;     /* learn_count when it was parked */
 	int64_t parked_ms; /* mono: since when */
+
+	/* Most of its records became dead letters (intake_breaker.c). */
+	struct breaker breaker;
+	bool stopped;        /* it is not fetched */
+	bool probing;        /* but for a try */
+	bool said;           /* its row says that it is stopped */
+	int64_t probe_at_ms; /* mono: when it is tried next */
+	uint64_t tried_news; /* learn_count then: with news of schemas it is tried at once */
+	int64_t stopped_at;  /* offset: the first record that was not taken in */
+	int64_t let_through; /* what becomes dead below that offset is not counted: an operator knows of it */
 };
 
 struct letters_known;
@@ -97,6 +108,9 @@ struct intake {
 	struct record next; /* not yet received */
 
 	struct stage *stage; /* NULL: there is no other thread, a batch is stored at once */
+
+	size_t breaker_records; /* worker.breaker_records; 0: nothing is ever stopped */
+	uint8_t *outcomes;      /* the rings of all parts */
 };
 
 /* ---- intake.c: the thread ---- */
@@ -137,6 +151,24 @@ struct part *intake_part(struct intake *intake, const char *topic, int32_t parti
 /* The partition cannot be read any more: it is left alone, the row says so, and so does the log. */
 FM_MUSTCHECK enum fate intake_alarm(struct intake *intake, struct part *part, const char *why,
                                     struct error *error);
+
+/* ---- intake_breaker.c: partitions most of whose records become dead letters ---- */
+
+/* Windows for all parts of a new assignment, empty. */
+FM_MUSTCHECK enum fate intake_breakers_new(struct intake *intake, struct error *error);
+/* Before letters are sent and a run of items is committed: RETRY with ERR_STALE when a part is stopped by it. */
+FM_MUSTCHECK enum fate intake_breaker_check(struct intake *intake, struct item *const *items, size_t len,
+                                            struct error *error);
+/* After the commit. */
+void intake_breaker_note(struct intake *intake, struct item *const *items, size_t len);
+/* At a restart: what the row (or NULL) says of it is taken over; is the part to be fetched? at_end: no record stands
+ * behind its position. */
+bool intake_breaker_place(struct intake *intake, struct part *part, const struct position *row, bool at_end);
+/* Rows of parts that were stopped, or go on, say so. */
+FM_MUSTCHECK enum fate intake_breaker_say(struct intake *intake, struct error *error);
+/* The same, with every look at the rows; asks for a restart when one is to be tried, or let through. */
+FM_MUSTCHECK enum fate intake_breaker_look(struct intake *intake, const struct position *rows, size_t len,
+                                           struct error *error);
 
 /* ---- intake_item.c: one record ---- */
 

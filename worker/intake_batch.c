@@ -273,8 +273,11 @@ static enum fate attempt_once(struct attempt *attempt, struct error *error)
 	fate = failpoint(FAILPOINT_INTAKE_BATCHED, error);
 	if (fate == FATE_OK)
 		fate = fill_transaction(attempt, &request, error);
-	if (fate == FATE_OK && any_dead(attempt))
-		fate = send_letters(attempt, error);
+	if (fate == FATE_OK && any_dead(attempt)) {
+		fate = intake_breaker_check(intake, attempt->items, attempt->len, error);
+		if (fate == FATE_OK)
+			fate = send_letters(attempt, error);
+	}
 	if (fate == FATE_OK)
 		fate = failpoint(FAILPOINT_INTAKE_BEFORE_COMMIT, error);
 	if (fate == FATE_OK)
@@ -338,6 +341,7 @@ static enum fate run_items(struct intake *intake, struct item **items, size_t le
 		fate = error->fate = FATE_RETRY;
 	if (fate == FATE_OK) {
 		note_durable(&attempt);
+		intake_breaker_note(intake, items, len);
 		note_tally(&attempt);
 		fate = failpoint(FAILPOINT_INTAKE_BEFORE_WAKE, error);
 		if (fate == FATE_OK && attempt.tally.wakes_relay)

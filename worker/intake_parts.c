@@ -122,7 +122,7 @@ enum fate intake_given(struct intake *intake, const struct partition_at *given, 
 		};
 	}
 	intake_restart_in(intake, 0);
-	return FATE_OK;
+	return intake_breakers_new(intake, error);
 }
 
 enum fate intake_assigned(struct intake *intake, struct error *error)
@@ -315,14 +315,15 @@ enum fate intake_look(struct intake *intake, struct error *error)
 		intake->approvals_open = true;
 		atomic_store(&intake->worker->caught_up, true);
 		intake_restart_in(intake, 0);
+		return FATE_OK;
 	}
-	return FATE_OK;
+	return intake_breaker_look(intake, rows, len, error);
 }
 
 /* ---- restart: positions from PostgreSQL, fetching from there ---- */
 
 /* Is the place that the row names still there? Sets where to fetch from, or raises the alarm. */
-static enum fate check_place(struct intake *intake, struct part *part, int64_t *ret_offset,
+static enum fate check_place(struct intake *intake, struct part *part, int64_t *ret_offset, bool *ret_at_end,
                              struct error *error)
 {
 	int64_t low, end;
@@ -331,6 +332,7 @@ static enum fate check_place(struct intake *intake, struct part *part, int64_t *
 	if (fate != FATE_OK)
 		return fate;
 	*ret_offset = part->durable;
+	*ret_at_end = part->durable >= end;
 	if (part->durable > end)
 		return intake_alarm(intake, part,
 		                    "the position in the database is past the end of the partition: the topic was "
@@ -348,19 +350,22 @@ static enum fate check_place(struct intake *intake, struct part *part, int64_t *
 	return FATE_OK;
 }
 
+/* Sets where to fetch from, and whether to. */
 static enum fate place_part(struct intake *intake, struct part *part, const struct position *row,
-                            int64_t *ret_offset, struct error *error)
+                            int64_t *ret_offset, bool *ret_fetch, struct error *error)
 {
+	bool at_end = false;
 	let_go(part);
 	part->durable = part->received = part->handed = part->told = row == NULL ? POSITION_NEW : row->next;
 	part->verify = false;
 	part->alarmed = false;
 	part->last = row == NULL ? (struct position){ 0 } : *row;
 	*ret_offset = READER_BEGINNING;
-	if (row == NULL)
-		return FATE_OK;
-	enum fate fate = check_place(intake, part, ret_offset, error);
-	if (fate == FATE_OK && !part->alarmed && row->waits != WAITS_NO)
+	enum fate fate = row == NULL ? FATE_OK : check_place(intake, part, ret_offset, &at_end, error);
+	if (fate != FATE_OK)
+		return fate;
+	*ret_fetch = intake_breaker_place(intake, part, row, at_end) && !part->alarmed;
+	if (row != NULL && !part->alarmed && !part->stopped && row->waits != WAITS_NO)
 		fate = store_position_waits(intake->store, intake->worker->cluster_id, part->topic, part->partition,
 		                            WAITS_NO, error);
 	return fate;
@@ -376,11 +381,12 @@ static enum fate start_reading(struct intake *intake, const struct position *row
 	for (size_t i = 0; i < intake->parts_len; i++) {
 		struct part *part = &intake->parts[i];
 		int64_t offset;
-		enum fate fate =
-			place_part(intake, part, find_row(rows, len, part->topic, part->partition), &offset, error);
+		bool fetch;
+		enum fate fate = place_part(intake, part, find_row(rows, len, part->topic, part->partition), &offset,
+		                            &fetch, error);
 		if (fate != FATE_OK)
 			return fate;
-		if (!part->alarmed && (part->suspends || intake->approvals_open))
+		if (fetch && (part->suspends || intake->approvals_open))
 			places[places_len++] = (struct partition_at){ part->topic, part->partition, offset };
 	}
 	return reader_start(intake->reader, places, places_len, error);
@@ -425,6 +431,8 @@ enum fate intake_restart(struct intake *intake, struct error *error)
 		return error_set(error, FATE_RETRY, ERR_STALE, "positions of suspends in the database went back");
 	}
 	fate = start_reading(intake, rows, len, error);
+	if (fate == FATE_OK)
+		fate = intake_breaker_say(intake, error);
 	if (fate != FATE_OK)
 		return fate;
 	intake->running = true;

@@ -14,6 +14,7 @@
 #define SAY_EVERY_MS   15000
 #define DRAIN_AWAY_MS  60000
 #define GATES_MS       5000
+#define STOPPED_MS     90000 /* more than a minute, in which a partition that is stopped is tried */
 
 /* ---- waiting for the world ---- */
 
@@ -291,12 +292,33 @@ enum fate drain_init(struct drain *drain, struct worker *worker, struct error *e
 	return fate;
 }
 
-static bool end_reached(const struct partition_at *end, const struct position *rows, size_t len)
+/* Its breaker has stopped it: not waited for, but while it is being tried. Another worker's is given the time. */
+static bool stopped(struct drain *drain, const struct worker *worker)
+{
+	if (drain->stopped_ms == 0)
+		drain->stopped_ms = clock_mono_ms();
+	return (atomic_load(&worker->stopped_parts) > 0 && atomic_load(&worker->probing_parts) == 0) ||
+	       clock_mono_ms() - drain->stopped_ms > STOPPED_MS;
+}
+
+static bool end_reached(struct drain *drain, const struct worker *worker, const struct partition_at *end,
+                        const struct position *rows, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (rows[i].partition == end->partition && view_equal_text(rows[i].topic, end->topic))
-			return rows[i].waits == WAITS_ALARM || rows[i].next >= end->offset;
+			return rows[i].waits == WAITS_ALARM || rows[i].next >= end->offset ||
+			       (rows[i].waits == WAITS_BREAKER && stopped(drain, worker));
 	return end->offset == 0;
+}
+
+static bool any_stopped(const struct drain *drain, const struct position *rows, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		for (size_t e = 0; e < drain->ends_len; e++)
+			if (rows[i].waits == WAITS_BREAKER && rows[i].partition == drain->ends[e].partition &&
+			    rows[i].next < drain->ends[e].offset && view_equal_text(rows[i].topic, drain->ends[e].topic))
+				return true;
+	return false;
 }
 
 /* Gate events leave by the same relays. They are waited for, but not for long: some may not be to be had now,
@@ -321,8 +343,10 @@ static enum fate look(struct drain *drain, struct worker *worker, bool *ret_done
 	enum fate fate = store_positions(drain->store, worker->cluster_id, drain->arena, &rows, &len, error);
 	if (fate != FATE_OK)
 		return fate;
+	if (!any_stopped(drain, rows, len))
+		drain->stopped_ms = 0;
 	for (size_t i = 0; i < drain->ends_len; i++)
-		if (!end_reached(&drain->ends[i], rows, len))
+		if (!end_reached(drain, worker, &drain->ends[i], rows, len))
 			return FATE_OK;
 	int64_t left;
 	fate = shards_backlog(worker, drain->store, &left, error);

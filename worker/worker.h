@@ -58,6 +58,8 @@ struct worker {
 	_Atomic int fenced_shards;                 /* relays that something else fences again and again */
 	char mark[STORE_MARK_CAP];                 /* of the installation, part of the names in the group */
 	_Atomic bool caught_up;                    /* intake: approvals are not held back any more */
+	_Atomic int stopped_parts;                 /* intake: partitions that its breaker has stopped */
+	_Atomic int probing_parts;                 /* of those: that are being tried just now */
 	pthread_mutex_t mutex;                     /* of the condition only */
 	pthread_cond_t stop_changed;
 

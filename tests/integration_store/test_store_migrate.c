@@ -238,7 +238,7 @@ static int64_t contents_of_version_1(void)
 		snprintf(
 			sql, sizeof(sql),
 			"SELECT sum(hashtext((to_jsonb(t) - '{suspend_topic,suspend_partition,suspend_offset,sweep_at,"
-			"doubt_below,doubt_settled}'::text[])::text)) FROM fermata.%s t",
+			"doubt_below,doubt_settled,let_through}'::text[])::text)) FROM fermata.%s t",
 			tables[i]);
 		contents = contents * 31 + world_number(sql);
 	}
