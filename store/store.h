@@ -21,9 +21,10 @@
 struct store;
 
 struct store_settings {
-	const char *dsn;       /* libpq connection string, or NULL for libpq's own defaults */
-	const char *name;      /* application_name: "fermata intake"; NULL: "fermata" */
-	bool prepared;         /* false behind an old pooler: statements are sent whole each time */
+	const char *dsn;  /* libpq connection string, or NULL for libpq's own defaults */
+	const char *name; /* application_name: "fermata intake"; NULL: "fermata" */
+	bool prepared;    /* false behind an old pooler: statements are sent whole each time */
+	bool steady; /* of a worker: each statement is planned once. Not for lists, whose wishes make the plan */
 	int connect_timeout_s; /* 0: 10 */
 };
 
@@ -178,7 +179,9 @@ struct batch_write {
 	size_t inserts_len;
 	const struct decision *const *updates; /* outcome and outcome_reason of waiting ones */
 	size_t updates_len;
-	bool notify; /* NOTIFY fermata_outbox, for the relays of other processes */
+	uint64_t
+		notify;  /* NOTIFY fermata_outbox: store_shard_bit of each shard whose relay in another process is to
+	                  * look; 0: nobody is told */
 	bool singly; /* no COPY, which fails where a payload has outlived its checkpoint: for a second try */
 };
 
@@ -277,16 +280,18 @@ struct relay_take {
 	size_t rows_len;
 	struct gate_row *gates;
 	size_t gates_len;
+	bool more; /* there may be rows beyond these, or rows that were not looked at */
 };
 
 /*
  * R3. skip: checkpoints that must wait (passed over). At most rows rows of each kind and about `bytes` of
- * sealed payloads in all, but at least one row. with_action: load payloads for gate events.
+ * sealed payloads in all, but at least one row. with_action: load payloads for gate events. with_decided: take the gate
+ * events of what is DECIDED, too, which else go with its resume; for a time in which nothing is resumed.
  */
 FM_MUSTCHECK enum fate store_relay_take(struct store *store, const struct shard *shard,
                                         const uint8_t routes_digest[32], const struct uuid *skip,
                                         size_t skip_len, size_t rows, size_t bytes, bool with_action,
-                                        struct arena *arena, struct relay_take *ret_take,
+                                        bool with_decided, struct arena *arena, struct relay_take *ret_take,
                                         struct error *error);
 
 /* A gate event that was published, or (for what is marked) the version that RESUMED was published with. */
@@ -298,9 +303,9 @@ struct gate_sent {
 /*
  * R5: marks `resumed` as RESUMED (published; version and changed_at as given: the relay publishes the gate
  * event of RESUMED in the same Kafka transaction as the resume), then deletes their outbox rows, then the
- * gate_outbox rows of `resumed` and `gates` whose version is not above the one published, then moves
+ * gate_outbox rows of `resumed` and `gates` (others than those) whose version is not above the one published, then moves
  * ledger_offset from mine to next by compare-and-set (next == mine: only compared). One transaction,
- * committed. ERR_STALE as above, and when one of `resumed` is neither DECIDED nor erased: the database has gone back under
+ * committed, without a wait for the disk: what a crash takes of it, R2 finds in the ledger. ERR_STALE as above, and when one of `resumed` is neither DECIDED nor erased: the database has gone back under
  * the relay, and the ledger must not be moved past a resume that is marked nowhere.
  */
 FM_MUSTCHECK enum fate store_relay_mark(struct store *store, const struct shard *shard, int64_t mine,
@@ -312,9 +317,14 @@ FM_MUSTCHECK enum fate store_relay_set_aside(struct store *store, const struct s
                                              const struct uuid *checkpoint_id, enum gate_state state,
                                              const char *reason, int64_t now, struct error *error);
 
-/* LISTEN fermata_outbox on this connection, and whether a notification has come since (never blocks). */
+/* One of 64 bits for a shard. Shards may share one: whoever is told for nothing finds nothing. */
+uint64_t store_shard_bit(struct view topic, int32_t partition);
+#define STORE_ALL_SHARDS UINT64_MAX
+
+/* LISTEN fermata_outbox on this connection, and the bits of those who were told since (never blocks): all of them when
+ * that is not known, after a connection was lost or made. */
 FM_MUSTCHECK enum fate store_listen(struct store *store, struct error *error);
-bool store_notified(struct store *store);
+uint64_t store_notified(struct store *store);
 
 /* ---- the reaper ---- */
 

@@ -461,8 +461,7 @@ static void send_all(struct store *store, const struct batch_write *batch, bool 
 	send_decisions(store, batch, rows, tally);
 	for (size_t i = 0; i < sizeof(work_lists) / sizeof(work_lists[0]); i++)
 		send_list(store, &work_lists[i], batch, copied, rows, NULL);
-	if (batch->notify)
-		transaction_notify(store);
+	transaction_notify(store, batch->notify);
 }
 
 static enum fate check_tally(const struct tally *tally, struct error *error)

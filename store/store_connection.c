@@ -1,6 +1,7 @@
 #include "store/store_connection.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +15,20 @@ struct store {
 	struct pipeline pipeline;
 	struct params params;
 	uint64_t connects;
+	bool steady;
 	bool open;      /* a transaction is */
 	bool joined;    /* the call at work is part of it and must not end it */
 	bool listening; /* LISTEN is to be made again on a new connection */
-	bool notified;
-	bool notifies; /* NOTIFY is sent with the COMMIT of the transaction that is open */
+	uint64_t notified;
+	uint64_t notifies; /* whom a NOTIFY is for that goes with the COMMIT of the transaction that is open */
 };
 
 /* ---- settings of the session ---- */
 
 /*
- * $1: only for this transaction, which is what can be had behind a pooler.
+ * $1: only for this transaction, which is what can be had behind a pooler. $2: plan each statement once. Where a
+ * parameter is an array PostgreSQL takes the plan that it has for the dearer one and makes another for each call: for a
+ * lone decision planning took longer than all that was planned.
  * The times end what holds locks and does not go on.
  * A plan that was made while the tables were empty is kept for the life of the connection, so none may hang on
  * their size: scans, hashes and merges are off, for every statement is written to go by an index, and joins say
@@ -44,6 +48,7 @@ static const struct statement session_settings = {
 	" ('enable_seqscan', 'off'),"
 	" ('enable_hashjoin', 'off'),"
 	" ('enable_mergejoin', 'off'),"
+	" ('plan_cache_mode', CASE WHEN $2::boolean THEN 'force_generic_plan' ELSE 'auto' END),"
 	" ('jit', 'off')"
 	") AS settings (name, value)",
 };
@@ -70,7 +75,7 @@ static const struct statement commit = { "committing", "COMMIT" };
 static const struct statement rollback = { "rolling back", "ROLLBACK" };
 static const struct statement notify_outbox = {
 	"notifying",
-	"SELECT pg_catalog.pg_notify('fermata_outbox', '')",
+	"SELECT pg_catalog.pg_notify('fermata_outbox', $1::text)",
 };
 static const struct statement listen_outbox = { "listening", "LISTEN fermata_outbox" };
 
@@ -103,6 +108,7 @@ enum fate store_open(struct store **ret_store, const struct store_settings *sett
 		return error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for a connection to PostgreSQL");
 	pipeline_init(&store->pipeline, settings->prepared);
 	params_init(&store->params);
+	store->steady = settings->steady;
 	store->connect_timeout_s =
 		settings->connect_timeout_s > 0 ? settings->connect_timeout_s : CONNECT_TIMEOUT_S;
 	store->dsn = settings->dsn != NULL ? strdup(settings->dsn) : NULL;
@@ -133,7 +139,7 @@ void store_drop(struct store *store)
 	pipeline_drop(&store->pipeline);
 	store->open = false;
 	store->joined = false;
-	store->notifies = false;
+	store->notifies = 0;
 }
 
 uint64_t store_reconnects(const struct store *store)
@@ -173,12 +179,12 @@ static PGconn *dial(const struct store *store)
 
 static enum fate settle_session(const struct store *store, PGconn *pg, struct error *error)
 {
-	const char *const values[] = { "false" };
+	const char *const values[] = { "false", store->steady ? "true" : "false" };
 	enum fate fate = FATE_OK;
 
 	if (!store->pipeline.prepare)
 		return FATE_OK;
-	PGresult *result = PQexecParams(pg, session_settings.text, 1, NULL, values, NULL, NULL, 0);
+	PGresult *result = PQexecParams(pg, session_settings.text, 2, NULL, values, NULL, NULL, 0);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
 		fate = pipeline_result_error(pg, result, session_settings.name, error);
 	PQclear(result);
@@ -226,7 +232,7 @@ enum fate store_connect(struct store *store, struct error *error)
 		return fate;
 	}
 	store->connects++;
-	store->notified = store->listening; /* what came meanwhile is not known */
+	store->notified = store->listening ? STORE_ALL_SHARDS : 0; /* what came meanwhile is not known */
 	return pipeline_start(&store->pipeline, pg, error);
 }
 
@@ -272,6 +278,7 @@ enum fate transaction_begin(struct store *store, enum transaction_kind kind, str
 	if (!store->pipeline.prepare) {
 		struct params *params = store_params(store);
 		param_bool(params, true);
+		param_bool(params, store->steady);
 		store_send(store, &session_settings, params, NULL);
 	}
 	return FATE_OK;
@@ -286,16 +293,27 @@ enum fate transaction_flush(struct store *store, struct error *error)
 	return fate;
 }
 
-void transaction_notify(struct store *store)
+void transaction_notify(struct store *store, uint64_t shards)
 {
-	store->notifies = store->open;
+	store->notifies = store->open ? shards : 0;
+}
+
+static void send_notify(struct store *store)
+{
+	char text[17];
+
+	if (store->notifies == 0)
+		return;
+	snprintf(text, sizeof(text), "%016" PRIx64, store->notifies);
+	store->notifies = 0;
+	struct params *params = store_params(store);
+	param_name(params, text);
+	store_send(store, &notify_outbox, params, NULL);
 }
 
 enum fate transaction_commit(struct store *store, struct error *error)
 {
-	if (store->notifies)
-		store_send(store, &notify_outbox, NULL, NULL);
-	store->notifies = false;
+	send_notify(store);
 	/* A transaction that failed answers COMMIT with ROLLBACK. */
 	store_send(store, &commit, NULL, &(struct answer){ .tag = "COMMIT" });
 	enum fate fate = transaction_flush(store, error);
@@ -334,7 +352,7 @@ void store_rollback(struct store *store)
 	struct error ignored;
 
 	store->joined = false;
-	store->notifies = false;
+	store->notifies = 0;
 	if (!store->open)
 		return;
 	/* What a failed call left queued is answered before, so that ROLLBACK is not skipped with the rest. */
@@ -373,21 +391,40 @@ enum fate store_listen(struct store *store, struct error *error)
 	return fate;
 }
 
-bool store_notified(struct store *store)
+uint64_t store_shard_bit(struct view topic, int32_t partition)
+{
+	uint64_t hash = UINT64_C(0xCBF29CE484222325); /* FNV-1a */
+
+	for (size_t i = 0; i < topic.len; i++)
+		hash = (hash ^ topic.data[i]) * UINT64_C(0x100000001B3);
+	hash = (hash ^ (uint32_t)partition) * UINT64_C(0x100000001B3);
+	return UINT64_C(1) << ((hash ^ hash >> 32) % 64);
+}
+
+/* What a payload says; one that says nothing, as those of older releases, is for everybody. */
+static uint64_t shards_told(const char *payload)
+{
+	char *end = NULL;
+	uint64_t shards = strtoull(payload, &end, 16);
+
+	return strlen(payload) == 16 && *end == '\0' ? shards : STORE_ALL_SHARDS;
+}
+
+uint64_t store_notified(struct store *store)
 {
 	PGconn *pg = store->pipeline.pg;
-	bool notified = store->notified;
+	uint64_t notified = store->notified;
 
-	store->notified = false;
+	store->notified = 0;
 	if (pg == NULL)
 		return notified;
 	if (PQconsumeInput(pg) == 0) {
 		store_drop(store); /* else its socket would be readable for ever */
-		return notified;
+		return STORE_ALL_SHARDS;
 	}
 	for (PGnotify *notify = PQnotifies(pg); notify != NULL; notify = PQnotifies(pg)) {
+		notified |= shards_told(notify->extra);
 		PQfreemem(notify);
-		notified = true;
 	}
 	return notified;
 }

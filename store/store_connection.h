@@ -24,8 +24,9 @@ FM_MUSTCHECK enum fate transaction_begin(struct store *store, enum transaction_k
                                          struct error *error);
 /* Sends Sync, reads all answers; the transaction stays open. The first fault of the pipeline is the fate. */
 FM_MUSTCHECK enum fate transaction_flush(struct store *store, struct error *error);
-/* Relays of other processes are told by NOTIFY, which goes with the COMMIT and needs no wait of its own. */
-void transaction_notify(struct store *store);
+/* Relays of other processes are told by NOTIFY, which goes with the COMMIT and needs no wait of its own: those of these
+ * shards (store_shard_bit); 0: none. */
+void transaction_notify(struct store *store, uint64_t shards);
 /* Queues COMMIT and flushes. RETRY when the server answers that it rolled back. */
 FM_MUSTCHECK enum fate transaction_commit(struct store *store, struct error *error);
 /* The end of a call whose statements need no looking at before COMMIT: commits with the same flush, rolls back

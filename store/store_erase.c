@@ -186,7 +186,7 @@ static enum fate write_rows(struct store *store, const struct erase_page *page, 
 		                                               &delete_outbox };
 	struct checkpoint_write *writes = arena_array(arena, result->len, sizeof(*writes));
 	struct uuid *ids = arena_array(arena, result->len, sizeof(*ids));
-	struct batch_write batch = { .checkpoints = writes, .notify = true };
+	struct batch_write batch = { .checkpoints = writes, .notify = STORE_ALL_SHARDS };
 
 	if (writes == NULL || ids == NULL)
 		return list_no_memory(error);

@@ -108,13 +108,8 @@ static const struct statement delete_unclaimed = {
 
 /* ---- R5 ---- */
 
-static const struct statement lock_resumed = {
-	"locking what was published",
-	"SELECT c.checkpoint_id FROM unnest($1::uuid[]) u (id)"
-	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[u.id]) ORDER BY u.id FOR UPDATE OF c",
-};
-
-/* What was erased while it was being published is settled already. */
+/* The ids come sorted, so that rows are locked in that order, which is intake's. What was erased while it was being
+ * published is settled already. */
 static const struct statement mark_resumed = {
 	"marking what was published",
 	"UPDATE fermata.checkpoint c SET state = 'RESUMED', published = true,"
@@ -124,14 +119,16 @@ static const struct statement mark_resumed = {
 	" AND (c.state = 'DECIDED' OR (c.state = 'RESUMED' AND c.filled AND c.wrapped_key IS NULL))",
 };
 
-/* Locked in order first: intake may be raising some of them at this moment. */
+/* Sorted, too: intake may be raising some of them at this moment. */
 static const struct statement delete_gates = {
 	"taking out gate events",
-	"WITH sent AS MATERIALIZED ("
-	"SELECT g.checkpoint_id FROM unnest($1::uuid[], $2::bigint[]) u (id, version)"
-	" JOIN fermata.gate_outbox g ON g.checkpoint_id = ANY (ARRAY[u.id])"
-	" WHERE g.version <= u.version ORDER BY u.id FOR UPDATE OF g"
-	") DELETE FROM fermata.gate_outbox WHERE checkpoint_id = ANY (ARRAY(SELECT checkpoint_id FROM sent))",
+	"DELETE FROM fermata.gate_outbox g USING unnest($1::uuid[], $2::bigint[]) u (id, version)"
+	" WHERE g.checkpoint_id = ANY (ARRAY[u.id]) AND g.version <= u.version",
+};
+
+static const struct statement commit_lazily = {
+	"not waiting for the disk",
+	"SET LOCAL synchronous_commit = off",
 };
 
 /* ---- set aside ---- */
@@ -212,13 +209,11 @@ static void send_move(struct store *store, const struct shard *shard, int64_t mi
 	store_send(store, &move_ledger, params, &(struct answer){ .add_count = add_count });
 }
 
-/* Flushes, looks whether the compare-and-set found what it should, and commits; place lies before that. */
-static enum fate commit_if_moved(struct store *store, const int64_t *moved, enum failpoint place,
-                                 struct error *error)
+/* After a flush: looks whether the compare-and-set found what it should, and commits; place lies before that. */
+static enum fate commit_moved(struct store *store, enum fate fate, int64_t moved, enum failpoint place,
+                              struct error *error)
 {
-	enum fate fate = transaction_flush(store, error);
-
-	if (fate == FATE_OK && *moved != 1)
+	if (fate == FATE_OK && moved != 1)
 		return transaction_stale(store, error, "the ledger's position is not where this relay left it");
 	if (fate == FATE_OK)
 		fate = failpoint(place, error);
@@ -227,6 +222,14 @@ static enum fate commit_if_moved(struct store *store, const int64_t *moved, enum
 	if (fate != FATE_OK)
 		store_rollback(store);
 	return fate;
+}
+
+static enum fate commit_if_moved(struct store *store, const int64_t *moved, enum failpoint place,
+                                 struct error *error)
+{
+	enum fate fate = transaction_flush(store, error);
+
+	return commit_moved(store, fate, *moved, place, error);
 }
 
 enum fate store_ledger(struct store *store, const struct shard *shard, struct ledger *ret_ledger,
@@ -438,6 +441,30 @@ enum fate store_ledger_doubt(struct store *store, const struct shard *shard, int
 
 /* ---- R5 ---- */
 
+static int compare_sent(const void *a, const void *b)
+{
+	const struct gate_sent *left = a;
+	const struct gate_sent *right = b;
+
+	return uuid_compare(&left->checkpoint_id, &right->checkpoint_id);
+}
+
+/* Copies of both, in the order in which intake locks rows. */
+static struct gate_sent *sort_sent(const struct gate_sent *first, size_t first_len,
+                                   const struct gate_sent *second, size_t second_len)
+{
+	struct gate_sent *all = calloc(first_len + second_len + 1, sizeof(*all));
+
+	if (all == NULL)
+		return NULL;
+	for (size_t i = 0; i < first_len; i++)
+		all[i] = first[i];
+	for (size_t i = 0; i < second_len; i++)
+		all[first_len + i] = second[i];
+	qsort(all, first_len + second_len, sizeof(*all), compare_sent);
+	return all;
+}
+
 static void param_sent_ids(struct params *params, const struct gate_sent *sent, size_t len)
 {
 	param_array(params, PG_UUID, len);
@@ -459,9 +486,6 @@ static void send_resumed(struct store *store, const struct gate_sent *resumed, s
 	if (len == 0)
 		return;
 	struct params *params = store_params(store);
-	param_sent_ids(params, resumed, len);
-	store_send(store, &lock_resumed, params, NULL);
-	params = store_params(store);
 	param_sent(params, resumed, len);
 	param_int8(params, now);
 	store_send(store, &mark_resumed, params, &(struct answer){ .add_count = add_count });
@@ -479,9 +503,16 @@ static void send_gates(struct store *store, const struct gate_sent *gates, size_
 	store_send(store, &delete_gates, params, NULL);
 }
 
-enum fate store_relay_mark(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
-                           const struct gate_sent *resumed, size_t resumed_len, const struct gate_sent *gates,
-                           size_t gates_len, int64_t now, struct error *error)
+/* What R5 writes, sorted by id. */
+struct marks {
+	struct gate_sent *resumed;
+	size_t resumed_len;
+	struct gate_sent *gates; /* those of the resumed among them */
+	size_t gates_len;
+};
+
+static enum fate mark_all(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
+                          const struct marks *marks, int64_t now, struct error *error)
 {
 	int64_t moved = 0;
 	int64_t marked = 0;
@@ -489,17 +520,33 @@ enum fate store_relay_mark(struct store *store, const struct shard *shard, int64
 
 	if (fate != FATE_OK)
 		return fate;
-	send_resumed(store, resumed, resumed_len, now, &marked);
-	send_gates(store, resumed, resumed_len);
-	send_gates(store, gates, gates_len);
+	store_send(store, &commit_lazily, NULL, NULL);
+	send_resumed(store, marks->resumed, marks->resumed_len, now, &marked);
+	send_gates(store, marks->gates, marks->gates_len);
 	send_move(store, shard, mine, next, &moved);
 	fate = transaction_flush(store, error);
-	if (fate == FATE_OK && marked != (int64_t)resumed_len)
+	if (fate == FATE_OK && marked != (int64_t)marks->resumed_len)
 		return transaction_stale(
 			store, error, "a checkpoint that was published is not DECIDED here: the database went back");
-	if (fate == FATE_OK)
-		return commit_if_moved(store, &moved, FAILPOINT_RELAY_MARK_OPEN, error);
-	store_rollback(store);
+	return commit_moved(store, fate, moved, FAILPOINT_RELAY_MARK_OPEN, error);
+}
+
+enum fate store_relay_mark(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
+                           const struct gate_sent *resumed, size_t resumed_len, const struct gate_sent *gates,
+                           size_t gates_len, int64_t now, struct error *error)
+{
+	struct marks marks = { .resumed = sort_sent(resumed, resumed_len, NULL, 0),
+		                   .resumed_len = resumed_len,
+		                   .gates = sort_sent(resumed, resumed_len, gates, gates_len),
+		                   .gates_len = resumed_len + gates_len };
+	enum fate fate;
+
+	if (marks.resumed != NULL && marks.gates != NULL)
+		fate = mark_all(store, shard, mine, next, &marks, now, error);
+	else
+		fate = error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, marking what was published: no memory");
+	free(marks.resumed);
+	free(marks.gates);
 	return fate;
 }
 
@@ -529,8 +576,5 @@ enum fate store_relay_set_aside(struct store *store, const struct shard *shard, 
 	if (fate == FATE_OK && changed != 1)
 		return transaction_stale(store, error,
 		                         "the checkpoint that was to be set aside is not waiting any more");
-	if (fate == FATE_OK)
-		return commit_if_moved(store, &moved, FAILPOINT_RELAY_ASIDE_OPEN, error);
-	store_rollback(store);
-	return fate;
+	return commit_moved(store, fate, moved, FAILPOINT_RELAY_ASIDE_OPEN, error);
 }

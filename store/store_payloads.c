@@ -9,6 +9,13 @@ static const struct statement select_payloads = {
 	" JOIN fermata.payload p ON p.checkpoint_id = ANY (ARRAY[c.checkpoint_id]) AND p.day = c.payload_day",
 };
 
+/* The row of checkpoint was read before, in the same snapshot. */
+static const struct statement select_dated = {
+	"reading payloads of known days",
+	"SELECT u.n, p.body FROM unnest($1::uuid[], $2::integer[]) WITH ORDINALITY u (id, day, n)"
+	" JOIN fermata.payload p ON p.checkpoint_id = ANY (ARRAY[u.id]) AND p.day = '2000-01-01'::date + u.day",
+};
+
 static enum fate body_rows(void *context, const PGresult *rows, struct error *error)
 {
 	struct payloads *payloads = context;
@@ -34,14 +41,19 @@ void payloads_send(struct store *store, struct payloads *payloads)
 	param_array(params, PG_UUID, payloads->len);
 	for (size_t i = 0; i < payloads->len; i++)
 		item_uuid(params, &payloads->items[i]->id);
-	store_send(store, &select_payloads, params,
+	if (payloads->days != NULL) {
+		param_array(params, PG_INT4, payloads->len);
+		for (size_t i = 0; i < payloads->len; i++)
+			item_int4(params, payloads->days[i]);
+	}
+	store_send(store, payloads->days != NULL ? &select_dated : &select_payloads, params,
 	           &(struct answer){ .rows = body_rows, .context = payloads, .by_row = true });
 }
 
 enum fate store_payloads(struct store *store, struct checkpoint **checkpoints, size_t len,
                          struct arena *arena, struct error *error)
 {
-	struct payloads payloads = { arena, checkpoints, len };
+	struct payloads payloads = { .arena = arena, .items = checkpoints, .len = len };
 
 	for (size_t i = 0; i < len; i++)
 		checkpoints[i]->sealed.body = VIEW_NULL;

@@ -24,20 +24,22 @@ static const struct statement select_outbox = {
 	"SELECT o.checkpoint_id, o.seq, coalesce(c.sealed_len, 0)::bigint + coalesce((SELECT "
 	"sum(octet_length(d.edits_body))"
 	" FROM fermata.decision d WHERE d.checkpoint_id = c.checkpoint_id AND d.outcome = 'counted'), 0)::bigint,"
-	" " CHECKPOINT_COLUMNS " FROM fermata.outbox o"
+	" " SQL_DAY ", " CHECKPOINT_COLUMNS " FROM fermata.outbox o"
 	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[o.checkpoint_id])"
 	" WHERE o.topic = $1::text AND o.partition = $2::integer AND c.state = 'DECIDED'"
 	" AND o.checkpoint_id <> ALL ($3::uuid[]) ORDER BY o.seq LIMIT $4::integer",
 };
 
-/* Without its checkpoint when that was purged. */
+/* Without its checkpoint when that was purged. What is DECIDED is about to be resumed, with the gate event of that in
+ * the same transaction, and is left to it unless nothing can be taken out of the outbox now ($5). The limit comes
+ * first, so that no more is read however many of those there are. */
 static const struct statement select_gates = {
 	"reading the outbox of gate events",
-	"SELECT g.checkpoint_id, g.version, coalesce(c.sealed_len, 0)::bigint, " CHECKPOINT_COLUMNS
-	" FROM fermata.gate_outbox g"
+	"SELECT g.checkpoint_id, g.version, coalesce(c.sealed_len, 0)::bigint, " SQL_DAY ", " CHECKPOINT_COLUMNS
+	" FROM (SELECT checkpoint_id, version FROM fermata.gate_outbox WHERE topic = $1::text"
+	" AND partition = $2::integer AND checkpoint_id <> ALL ($3::uuid[]) LIMIT $4::integer) g"
 	" LEFT JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[g.checkpoint_id])"
-	" WHERE g.topic = $1::text AND g.partition = $2::integer AND coalesce(c.filled, true)"
-	" AND g.checkpoint_id <> ALL ($3::uuid[]) LIMIT $4::integer",
+	" WHERE coalesce(c.filled, true) AND ($5::boolean OR c.state IS DISTINCT FROM 'DECIDED')",
 };
 
 static const struct statement select_counted = {
@@ -61,6 +63,7 @@ struct candidates {
 	struct {
 		int64_t number; /* the outbox's seq or the gate event's version */
 		int64_t bytes;
+		int32_t day; /* of its payload */
 		struct checkpoint *checkpoint;
 	} * items;
 	size_t len;
@@ -81,6 +84,7 @@ static enum fate candidate_rows(void *context, const PGresult *rows, struct erro
 		struct uuid id = row_uuid(&row);
 		list->items[list->len].number = row_int8(&row);
 		list->items[list->len].bytes = row_int8(&row);
+		list->items[list->len].day = row_int4(&row);
 		row_checkpoint(&row, checkpoint);
 		checkpoint->id = id;
 		list->items[list->len++].checkpoint = checkpoint;
@@ -150,6 +154,7 @@ struct taking {
 	size_t rows;
 	size_t bytes;
 	bool with_action;
+	bool with_decided;
 	struct arena *arena;
 	struct relay_take *take;
 	struct candidates outbox;
@@ -165,6 +170,8 @@ static void send_candidates(struct store *store, const struct taking *taking,
 	param_int4(params, taking->shard->partition);
 	param_uuids(params, taking->skip, taking->skip_len);
 	param_int4(params, (int32_t)(taking->rows < INT32_MAX ? taking->rows : INT32_MAX));
+	if (statement == &select_gates)
+		param_bool(params, taking->with_decided);
 	store_send(store, statement, params, &(struct answer){ .rows = candidate_rows, .context = list });
 }
 
@@ -195,10 +202,10 @@ static size_t fitting(const struct candidates *list, size_t *bytes_left)
 	return len;
 }
 
-static bool is_taken(const struct relay_take *take, const struct uuid *id)
+static bool is_taken(const struct relay_take *take, const struct checkpoint *row)
 {
-	for (size_t i = 0; i < take->rows_len; i++)
-		if (uuid_compare(&take->rows[i].checkpoint->id, id) == 0)
+	for (size_t i = 0; i < take->rows_len && row->state == GATE_DECIDED; i++)
+		if (uuid_compare(&take->rows[i].checkpoint->id, &row->id) == 0)
 			return true;
 	return false;
 }
@@ -216,6 +223,7 @@ static enum fate choose_outbox(struct taking *taking, size_t *bytes_left, struct
 		take->rows[i].checkpoint = taking->outbox.items[i].checkpoint;
 	}
 	take->rows_len = len;
+	take->more = !take->ready || len < taking->outbox.len || taking->outbox.len >= taking->rows;
 	return FATE_OK;
 }
 
@@ -227,15 +235,18 @@ static enum fate choose_gates(struct taking *taking, size_t *bytes_left, struct 
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->len; i++) {
-		if (is_taken(take, &list->items[i].checkpoint->id))
+		if (is_taken(take, list->items[i].checkpoint))
 			continue;
 		list->items[kept] = list->items[i];
 		if (!taking->with_action)
 			list->items[kept].bytes = 0;
 		kept++;
 	}
+	/* What was left out is in the outbox. */
+	take->more = take->more || list->len + taking->outbox.len >= taking->rows;
 	list->len = kept;
 	size_t len = fitting(list, bytes_left);
+	take->more = take->more || len < kept;
 	take->gates = arena_array(taking->arena, len, sizeof(*take->gates));
 	if (take->gates == NULL)
 		return list_no_memory(error);
@@ -270,6 +281,12 @@ static enum fate send_counted(struct store *store, struct taking *taking, struct
 	return FATE_OK;
 }
 
+static void add_body(struct payloads *bodies, int32_t *days, const struct candidates *list, size_t at)
+{
+	days[bodies->len] = list->items[at].day;
+	bodies->items[bodies->len++] = list->items[at].checkpoint;
+}
+
 static enum fate send_second(struct store *store, struct taking *taking, struct counted *counted,
                              struct payloads *bodies, struct error *error)
 {
@@ -278,15 +295,16 @@ static enum fate send_second(struct store *store, struct taking *taking, struct 
 
 	if (fate != FATE_OK)
 		return fate;
-	*bodies = (struct payloads){ .arena = taking->arena };
+	int32_t *days = arena_array(taking->arena, take->rows_len + take->gates_len, sizeof(*days));
+	*bodies = (struct payloads){ .arena = taking->arena, .days = days };
 	bodies->items = arena_array(taking->arena, take->rows_len + take->gates_len, sizeof(*bodies->items));
-	if (bodies->items == NULL)
+	if (bodies->items == NULL || days == NULL)
 		return list_no_memory(error);
 	for (size_t i = 0; i < take->rows_len; i++)
-		bodies->items[bodies->len++] = take->rows[i].checkpoint;
+		add_body(bodies, days, &taking->outbox, i);
 	for (size_t i = 0; taking->with_action && i < take->gates_len; i++)
 		if (!take->gates[i].gone)
-			bodies->items[bodies->len++] = take->gates[i].checkpoint;
+			add_body(bodies, days, &taking->gates, i);
 	if (bodies->len > 0)
 		payloads_send(store, bodies);
 	return FATE_OK;
@@ -314,8 +332,8 @@ static enum fate take_both(struct store *store, struct taking *taking, struct er
 
 enum fate store_relay_take(struct store *store, const struct shard *shard, const uint8_t routes_digest[32],
                            const struct uuid *skip, size_t skip_len, size_t rows, size_t bytes,
-                           bool with_action, struct arena *arena, struct relay_take *ret_take,
-                           struct error *error)
+                           bool with_action, bool with_decided, struct arena *arena,
+                           struct relay_take *ret_take, struct error *error)
 {
 	struct taking taking = {
 		.shard = shard,
@@ -325,6 +343,7 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 		.rows = rows,
 		.bytes = bytes,
 		.with_action = with_action,
+		.with_decided = with_decided,
 		.arena = arena,
 		.take = ret_take,
 		.outbox.arena = arena,

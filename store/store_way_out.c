@@ -137,7 +137,7 @@ static enum fate write_and_commit(struct store *store, const struct operator_dee
 	row->changed_at = deed->now;
 	write->checkpoint = row;
 	write->gate_event = true;
-	struct batch_write batch = { .checkpoints = write, .checkpoints_len = 1, .notify = true };
+	struct batch_write batch = { .checkpoints = write, .checkpoints_len = 1, .notify = STORE_ALL_SHARDS };
 	enum fate fate = store_batch_write(store, &batch, error);
 
 	return fate == FATE_OK ? store_commit(store, error) : fate;

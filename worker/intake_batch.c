@@ -100,6 +100,7 @@ struct attempt {
 	size_t *moved_parts;
 	size_t moves_len;
 	struct judge_tally tally;
+	struct batch_write write;
 };
 
 static void note_last(struct move *move, const struct item *item)
@@ -243,15 +244,16 @@ static enum fate fill_transaction(struct attempt *attempt, struct batch_request 
 	if (!intake_positions_hold(intake, loaded.positions, loaded.positions_len, attempt->moves,
 	                           attempt->moves_len))
 		return error_set(error, FATE_RETRY, ERR_STALE, "positions in the database have gone back");
-	struct batch_write write;
+	struct batch_write *write = &attempt->write;
 	fate = failpoint(FAILPOINT_INTAKE_LOADED, error);
 	if (fate == FATE_OK)
 		fate = judge_batch(&intake->judge, attempt->items, attempt->len, request, &loaded, intake->work,
-		                   &write, &attempt->tally, error);
+		                   write, &attempt->tally, error);
 	if (fate != FATE_OK)
 		return fate;
-	write.singly = attempt->again;
-	fate = store_batch_write(intake->store, &write, error);
+	write->singly = attempt->again;
+	write->notify = shards_elsewhere(intake->worker, write);
+	fate = store_batch_write(intake->store, write, error);
 	if (fate == FATE_RETRY && error->code == ERR_STALE)
 		error->code = ERR_CONFLICT; /* not our positions: a row that another worker made just now */
 	return fate == FATE_OK ? failpoint(FAILPOINT_INTAKE_WRITTEN, error) : fate;
@@ -345,7 +347,7 @@ static enum fate run_items(struct intake *intake, struct item **items, size_t le
 		note_tally(&attempt);
 		fate = failpoint(FAILPOINT_INTAKE_BEFORE_WAKE, error);
 		if (fate == FATE_OK && attempt.tally.wakes_relay)
-			shards_wake(intake->worker, attempt.tally.decides);
+			shards_wake(intake->worker, &attempt.write);
 	}
 	return fate;
 }

@@ -240,7 +240,7 @@ static enum fate decide(struct bench *bench, struct touched *touched, const stru
 		return apply(bench, touched, EVENT_DOUBT);
 	}
 	touched->write.outbox = true;
-	bench->tally->wakes_relay = bench->tally->decides = true;
+	bench->tally->wakes_relay = true;
 	return FATE_OK;
 }
 
@@ -548,7 +548,7 @@ static enum fate collect_writes(struct bench *bench, struct batch_write *ret_wri
 		.inserts_len = bench->inserts_len,
 		.updates = bench->updates,
 		.updates_len = bench->updates_len,
-		.notify = bench->tally->wakes_relay,
+		.notify = bench->tally->wakes_relay ? STORE_ALL_SHARDS : 0,
 	};
 	return FATE_OK;
 }

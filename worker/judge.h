@@ -37,7 +37,6 @@ struct judge_tally {
 	int64_t refused;
 	int64_t decision_duplicates;
 	bool wakes_relay; /* there is something in outbox or gate_outbox */
-	bool decides;     /* in outbox */
 };
 
 /* What intake has to ask of the store before it can judge: ids sorted and without doubles. The moves,

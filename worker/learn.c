@@ -192,7 +192,7 @@ uint64_t learn_count(const struct worker *worker)
 void learn_tell(struct worker *worker)
 {
 	atomic_fetch_add(&worker->learner->count, 1);
-	shards_wake(worker, true);
+	shards_wake(worker, NULL);
 }
 
 /* ---- ahead of time ---- */

@@ -210,7 +210,7 @@ static enum fate mark(struct relay *relay, struct error *error)
 		struct gate_sent sent = { publication->id, publication->version };
 		if (publication->resume)
 			resumed[resumed_len++] = sent;
-		else
+		else if (!publication->with_resume)
 			gates[gates_len++] = sent;
 	}
 	int64_t next = resumed_len > 0 ? relay->reported + 1 : relay->mine;
@@ -223,7 +223,7 @@ static enum fate mark(struct relay *relay, struct error *error)
 	if (fate != FATE_OK)
 		return fate;
 	relay->mine = next;
-	note_published(relay, resumed_len, gates_len);
+	note_published(relay, resumed_len, relay->publications_len - resumed_len);
 	return failpoint(FAILPOINT_RELAY_AFTER_MARK, error);
 }
 
@@ -248,10 +248,10 @@ static enum fate take(struct relay *relay, struct relay_take *ret_take, struct e
 	size_t skip_len = waiting_ids(relay, skip);
 	struct shard shard = relay_shard(relay);
 	arena_reset(relay->taken);
-	enum fate fate =
-		store_relay_take(relay->store, &shard, relay->worker->routes_digest, skip, skip_len, relay->rows_max,
-	                     (size_t)config_number(config, PARAM_WORKER_RELAY_BYTES),
-	                     config_flag(config, PARAM_GATES_INCLUDE_ACTION), relay->taken, ret_take, error);
+	enum fate fate = store_relay_take(
+		relay->store, &shard, relay->worker->routes_digest, skip, skip_len, relay->rows_max,
+		(size_t)config_number(config, PARAM_WORKER_RELAY_BYTES),
+		config_flag(config, PARAM_GATES_INCLUDE_ACTION), relay->unready, relay->taken, ret_take, error);
 	if (fate == FATE_REJECT && error->code == ERR_MEMORY) { /* rows may be large: fewer of them will fit */
 		relay->rows_max = 1;
 		fate = error->fate = FATE_RETRY;
@@ -269,9 +269,11 @@ static enum fate take(struct relay *relay, struct relay_take *ret_take, struct e
 			error_set(error, FATE_RETRY, ERR_STALE,
 		              "%s [%" PRId32 "]: the database says that it was read under other routes", relay->topic,
 		              relay->partition); /* a restore: else every shard would wait for this one */
-	if (fate == FATE_OK)
-		relay->doubt = ret_take->ledger.doubt;
-	return fate;
+	if (fate != FATE_OK)
+		return fate;
+	relay->doubt = ret_take->ledger.doubt;
+	relay->unready = !ret_take->ready;
+	return FATE_OK;
 }
 
 /* ---- waiting ---- */
@@ -286,22 +288,28 @@ static enum fate listen_again(struct relay *relay, struct error *error)
 	return fate;
 }
 
+/* Until intake of this process, a notification that means this shard, or the end of the connection. */
 static void wait_for_work(struct relay *relay, int timeout_ms)
 {
-	struct pollfd fds[2] = { { .fd = relay->wake_fd, .events = POLLIN },
-		                     { .fd = store_socket(relay->store), .events = POLLIN } };
-	if (poll(fds, 2, timeout_ms) <= 0)
-		return;
-	uint64_t count;
-	if (fds[0].revents != 0 && read(relay->wake_fd, &count, sizeof(count)) < 0)
-		return;
-	if (fds[1].revents != 0)
-		(void)store_notified(relay->store);
+	int64_t until = clock_mono_ms() + timeout_ms;
+	int64_t left = timeout_ms;
+	while (left > 0 && (store_notified(relay->store) & relay->bit) == 0) {
+		struct pollfd fds[2] = { { .fd = relay->wake_fd, .events = POLLIN },
+			                     { .fd = store_socket(relay->store), .events = POLLIN } };
+		if (poll(fds, 2, (int)left) < 0)
+			return;
+		uint64_t count;
+		if (fds[0].revents != 0) {
+			if (read(relay->wake_fd, &count, sizeof(count)) < 0)
+				log_debug("relay", "woken for nothing");
+			return;
+		}
+		left = until - clock_mono_ms();
+	}
 }
 
 static enum fate idle(struct relay *relay, bool ready, struct error *error)
 {
-	atomic_fetch_add(&relay->idle_takes, 1);
 	if (clock_mono_ms() >= relay->idle_read_ms) {
 		relay->idle_read_ms = clock_mono_ms() + IDLE_READ_MS;
 		enum fate fate = relay_read_on(relay, error);
@@ -322,6 +330,11 @@ static enum fate turn(struct relay *relay, struct error *error)
 {
 	struct relay_take rows;
 	enum fate fate = listen_again(relay, error);
+	if (fate == FATE_OK && relay->drained) {
+		relay->drained = false;
+		wait_for_work(relay, IDLE_MS);
+		return FATE_OK;
+	}
 	relay_gather(relay);
 	int64_t began_ms = clock_mono_ms();
 	if (fate == FATE_OK)
@@ -344,6 +357,7 @@ static enum fate turn(struct relay *relay, struct error *error)
 		return fate;
 	backoff_reset(&relay->backoff);
 	relay_note_load(relay, began_ms, &rows);
+	relay->drained = !rows.more && !relay->cut;
 	grow_rows(relay);
 	return FATE_OK;
 }
@@ -378,6 +392,7 @@ static void end_term(struct relay *relay, enum fate fate, const struct error *er
 	producer_close(relay->producer);
 	relay->producer = NULL;
 	relay->publications_len = 0;
+	relay->drained = false;
 	if (fate == FATE_OK || relay_stopping(relay))
 		return;
 	metrics_add(METRIC_RELAY_ERRORS, 1);
@@ -421,6 +436,7 @@ void relay_init(struct relay *relay, struct worker *worker, const struct partiti
 	snprintf(relay->topic, sizeof(relay->topic), "%s", place->topic);
 	snprintf(relay->transactional_id, sizeof(relay->transactional_id), "%s.%s.%" PRId32,
 	         config_text(worker->config, PARAM_WORKER_GROUP), place->topic, place->partition);
+	relay->bit = store_shard_bit(view_of(relay->topic), relay->partition);
 	atomic_store(&relay->held, true);
 }
 

@@ -42,8 +42,9 @@ struct relay_blame {
 /* One record of a transaction: what its delivery report is about. */
 struct publication {
 	struct uuid id;
-	int64_t version; /* of its gate event; for a resume the version that RESUMED gets */
-	bool resume;     /* else a gate event */
+	int64_t version;  /* of its gate event; for a resume the version that RESUMED gets */
+	bool resume;      /* else a gate event */
+	bool with_resume; /* the gate event that goes with a resume of the same transaction */
 	bool tombstone;
 	bool erased; /* a tombstone of what was erased, not purged */
 	struct view key;
@@ -61,13 +62,13 @@ struct relay {
 	char transactional_id[512];
 	pthread_t thread;
 	int wake_fd;
+	uint64_t bit;            /* store_shard_bit */
 	_Atomic bool held;       /* the group says that the shard is ours */
 	_Atomic uint64_t spoken; /* how often it has said so */
 	_Atomic bool ended;      /* the thread is to end */
 	_Atomic bool ready;      /* past R2 */
 	_Atomic bool
-		urgent; /* intake of this process has put something into the outbox since this was looked at */
-	_Atomic uint64_t idle_takes;
+		urgent;      /* intake of this process has put something into the outbox since this was looked at */
 	bool rebuilding; /* `fermata rebuild`: the row of its ledger goes on saying so when it has been read */
 
 	struct store *store;
@@ -93,6 +94,9 @@ struct relay {
 	int64_t idle_read_ms; /* mono: when the ledger is read on next while idle */
 	int64_t gather_ms;    /* mono: not before then are rows taken again; 0: at once */
 	bool gather_all;      /* not even for what is urgent */
+	bool drained;         /* all that R3 found is published: it looks again when it is woken */
+	bool cut;             /* not all that R3 took has been encoded */
+	bool unready;         /* nothing is resumed: some other ledger has not been read yet */
 	uint64_t listening;   /* the connection (store_reconnects) that listens */
 	uint64_t connection;  /* the connection that R2 of this term began on */
 	struct backoff backoff;

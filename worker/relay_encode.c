@@ -362,8 +362,11 @@ static enum fate encode_row(struct relay *relay, const struct outbox_row *row, s
 		return fate;
 	struct action action;
 	read_action(relay, checkpoint, body, &action);
-	return publish_gate(relay, checkpoint, GATE_RESUMED, checkpoint->version + 1, clock_real_us(), &action,
+	fate = publish_gate(relay, checkpoint, GATE_RESUMED, checkpoint->version + 1, clock_real_us(), &action,
 	                    error);
+	if (fate == FATE_OK)
+		relay->publications[relay->publications_len - 1].with_resume = true;
+	return fate;
 }
 
 /* When everything was there that decides it: an early decision waits for its suspend event. */
@@ -426,10 +429,10 @@ static enum fate encode_or_set_aside(struct relay *relay, const struct outbox_ro
 
 /* ---- gate events of their own ---- */
 
-static bool in_outbox(const struct relay_take *take, const struct uuid *id)
+static bool in_outbox(const struct relay_take *take, const struct checkpoint *row)
 {
-	for (size_t i = 0; i < take->rows_len; i++)
-		if (uuid_compare(&take->rows[i].checkpoint->id, id) == 0)
+	for (size_t i = 0; i < take->rows_len && row->state == GATE_DECIDED; i++)
+		if (uuid_compare(&take->rows[i].checkpoint->id, &row->id) == 0)
 			return true;
 	return false;
 }
@@ -477,16 +480,18 @@ enum fate relay_encode(struct relay *relay, const struct relay_take *take, struc
 	buffer_reset(&relay->out);
 	relay->publications_len = 0;
 	enum fate fate = FATE_OK;
-	for (size_t i = 0; i < take->rows_len && fate == FATE_OK && relay->out.len < ceiling; i++) {
+	size_t rows = 0, gates = 0;
+	for (; rows < take->rows_len && fate == FATE_OK && relay->out.len < ceiling; rows++) {
 		arena_reset(relay->plain);
-		fate = encode_or_set_aside(relay, &take->rows[i], error);
+		fate = encode_or_set_aside(relay, &take->rows[rows], error);
 	}
-	for (size_t i = 0; i < take->gates_len && fate == FATE_OK && relay->out.len < ceiling; i++) {
+	for (; gates < take->gates_len && fate == FATE_OK && relay->out.len < ceiling; gates++) {
 		arena_reset(relay->plain);
-		if (!in_outbox(take, &take->gates[i].checkpoint->id))
-			fate = encode_gate(relay, &take->gates[i], error);
+		if (!in_outbox(take, take->gates[gates].checkpoint))
+			fate = encode_gate(relay, &take->gates[gates], error);
 	}
 	arena_reset(relay->plain);
 	buffer_reset(&relay->body);
+	relay->cut = rows < take->rows_len || gates < take->gates_len;
 	return fate;
 }

@@ -36,18 +36,71 @@ static struct shards *shards_of(struct worker *worker)
 	return worker->shards;
 }
 
-void shards_wake(struct worker *worker, bool urgent)
+static bool is_of(const struct relay *relay, const struct checkpoint_write *write)
+{
+	const struct checkpoint *row = write->checkpoint;
+	return (write->outbox || write->gate_event) && row->resumes_partition == relay->partition &&
+	       view_equal_text(row->resumes_topic, relay->topic);
+}
+
+/* A relay that may have lost its shard, or is not past its R2, is not counted upon. */
+static bool is_held(const struct shards *shards, const struct checkpoint_write *write)
+{
+	for (size_t i = 0; i < shards->len; i++)
+		if (is_of(shards->relays[i], write))
+			return atomic_load(&shards->relays[i]->held) && atomic_load(&shards->relays[i]->ready);
+	return false;
+}
+
+uint64_t shards_elsewhere(struct worker *worker, const struct batch_write *batch)
+{
+	struct shards *shards = shards_of(worker);
+	uint64_t elsewhere = 0;
+	if (shards == NULL)
+		return batch->notify;
+	pthread_mutex_lock(&shards->mutex);
+	for (size_t i = 0; i < batch->checkpoints_len; i++) {
+		const struct checkpoint_write *write = &batch->checkpoints[i];
+		const struct checkpoint *row = write->checkpoint;
+		if ((write->outbox || write->gate_event) && !is_held(shards, write))
+			elsewhere |= store_shard_bit(row->resumes_topic, row->resumes_partition);
+	}
+	pthread_mutex_unlock(&shards->mutex);
+	return elsewhere;
+}
+
+static void wake(struct relay *relay, bool urgent)
+{
+	uint64_t one = 1;
+	if (urgent)
+		atomic_store(&relay->urgent, true);
+	if (write(relay->wake_fd, &one, sizeof(one)) < 0)
+		log_debug("shards", "a relay has been woken often enough");
+}
+
+static void wake_for(struct relay *relay, const struct batch_write *batch)
+{
+	bool any = false, urgent = false;
+	for (size_t i = 0; i < batch->checkpoints_len && !urgent; i++)
+		if (is_of(relay, &batch->checkpoints[i])) {
+			any = true;
+			urgent = batch->checkpoints[i].outbox;
+		}
+	if (any)
+		wake(relay, urgent);
+}
+
+void shards_wake(struct worker *worker, const struct batch_write *batch)
 {
 	struct shards *shards = shards_of(worker);
 	if (shards == NULL)
 		return;
 	pthread_mutex_lock(&shards->mutex);
 	for (size_t i = 0; i < shards->len; i++) {
-		uint64_t one = 1;
-		if (urgent)
-			atomic_store(&shards->relays[i]->urgent, true);
-		if (write(shards->relays[i]->wake_fd, &one, sizeof(one)) < 0)
-			log_debug("shards", "a relay has been woken often enough");
+		if (batch == NULL)
+			wake(shards->relays[i], true);
+		else
+			wake_for(shards->relays[i], batch);
 	}
 	pthread_mutex_unlock(&shards->mutex);
 }
@@ -104,10 +157,8 @@ static enum fate relay_start(struct worker *worker, const struct partition_at *p
 
 static void tell_end(struct relay *relay)
 {
-	uint64_t one = 1;
 	atomic_store(&relay->ended, true);
-	if (write(relay->wake_fd, &one, sizeof(one)) < 0)
-		log_debug("shards", "a relay has been woken often enough");
+	wake(relay, false);
 }
 
 static void join(struct relay *relay)

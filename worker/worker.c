@@ -111,6 +111,7 @@ enum fate worker_open_store(const struct worker *worker, const char *room, struc
 		.dsn = config_text(worker->config, PARAM_POSTGRES_DSN),
 		.name = name,
 		.prepared = config_flag(worker->config, PARAM_POSTGRES_PREPARED),
+		.steady = true,
 		.connect_timeout_s = CONNECT_S,
 	};
 	return store_open(ret_store, &settings, error);

@@ -113,9 +113,11 @@ void *reaper_thread(void *worker);
 /* Before the threads start, and after they have ended. */
 FM_MUSTCHECK enum fate shards_new(struct worker *worker, struct error *error);
 void shards_free(struct worker *worker);
-/* Intake of this process has committed rows of the outbox (urgent), or of gate_outbox alone: wakes the relays of this
- * process. Those that are gathering go on with it unless it is urgent. */
-void shards_wake(struct worker *worker, bool urgent);
+/* The shards (store_shard_bit) of what a batch puts into outbox or gate_outbox that no relay of this process has. */
+uint64_t shards_elsewhere(struct worker *worker, const struct batch_write *batch);
+/* Intake of this process has committed a batch: wakes the relays of this process that have a shard of it. Those that are
+ * gathering go on with it unless there is something for the outbox. NULL: all of them, at once. */
+void shards_wake(struct worker *worker, const struct batch_write *batch);
 /* Rows left in the outbox of the shards held here, and is every one of their relays past its R2? */
 FM_MUSTCHECK enum fate shards_backlog(struct worker *worker, struct store *store, int64_t *ret_rows,
                                       struct error *error);

@@ -218,7 +218,7 @@ static void bench_decisions(uint32_t rows)
 		struct batch_request request = {
 			.cluster_id = CLUSTER, .moves = &move, .moves_len = 1, .checkpoints = ids
 		};
-		struct batch_write write = { .checkpoints = writes, .inserts = inserts, .notify = true };
+		struct batch_write write = { .checkpoints = writes, .inserts = inserts, .notify = STORE_ALL_SHARDS };
 		struct batch_loaded loaded;
 		for (uint32_t i = 0; i < BATCH && at + i < rows; i++) {
 			inserts[i] = make_decision(arena, 10000000 + at + i, at + i);
@@ -253,7 +253,7 @@ static void bench_relay(uint32_t rows)
 		for (size_t i = 0; i < 2; i++) {
 			struct relay_take take;
 			int64_t began_us = clock_real_us();
-			assert_ok(store_relay_take(store, &shards[i], digest, NULL, 0, 500, BYTES_MANY, true, arena,
+			assert_ok(store_relay_take(store, &shards[i], digest, NULL, 0, 500, BYTES_MANY, true, true, arena,
 			                           &take, &error),
 			          error);
 			take_us += clock_real_us() - began_us;

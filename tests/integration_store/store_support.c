@@ -161,9 +161,9 @@ void world_kill(const char *name)
 	world_wait(sql);
 }
 
-static struct store *open_as(const char *name, bool prepared)
+static struct store *open_as(const char *name, bool prepared, bool steady)
 {
-	struct store_settings settings = { .dsn = dsn, .name = name, .prepared = prepared };
+	struct store_settings settings = { .dsn = dsn, .name = name, .prepared = prepared, .steady = steady };
 	struct store *store = NULL;
 	struct error error = { 0 };
 
@@ -173,12 +173,17 @@ static struct store *open_as(const char *name, bool prepared)
 
 struct store *open_store(const char *name)
 {
-	return open_as(name, true);
+	return open_as(name, true, true);
+}
+
+struct store *open_asking(const char *name)
+{
+	return open_as(name, true, false);
 }
 
 struct store *open_unprepared(const char *name)
 {
-	return open_as(name, false);
+	return open_as(name, false, true);
 }
 
 /* ---- rows ---- */
@@ -365,9 +370,11 @@ void decide_checkpoint(struct store *store, struct arena *arena, uint32_t number
 	struct checkpoint_write row = {
 		.checkpoint = checkpoint, .outbox = true, .gate_event = true, .expiry_clear = true
 	};
-	struct batch_write batch = {
-		.checkpoints = &row, .checkpoints_len = 1, .inserts = &decision, .inserts_len = 1, .notify = true
-	};
+	struct batch_write batch = { .checkpoints = &row,
+		                         .checkpoints_len = 1,
+		                         .inserts = &decision,
+		                         .inserts_len = 1,
+		                         .notify = STORE_ALL_SHARDS };
 	assert_ok(store_batch_write(store, &batch, &error), error);
 	assert_ok(store_commit(store, &error), error);
 }

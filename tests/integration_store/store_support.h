@@ -34,6 +34,8 @@ void world_wait(const char *sql);
 
 struct store *open_store(const char *name);
 struct store *open_unprepared(const char *name);
+/* As the commands have it: not steady. */
+struct store *open_asking(const char *name);
 
 /* An id that is made of a number. */
 struct uuid uuid_of(uint32_t number);

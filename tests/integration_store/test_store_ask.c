@@ -11,7 +11,7 @@ static struct arena *pages;
 static int setup(void **state)
 {
 	(void)state;
-	store = open_store("ask");
+	store = open_asking("ask");
 	arena = arena_new((size_t)64 * 1024 * 1024);
 	pages = arena_new((size_t)2 * 1024 * 1024); /* enough for a page, not for the table */
 	assert_true(arena != NULL && pages != NULL);
@@ -159,7 +159,7 @@ static void a_list_goes_by_the_index(void **state)
 	for (int i = 0; i < 10; i++)
 		count(&(struct checkpoint_filter){ .session_id = VIEW_LITERAL("session-4") });
 	store_close(store); /* its figures are told when it ends */
-	store = open_store("ask");
+	store = open_asking("ask");
 	world_run("SELECT pg_stat_clear_snapshot()");
 	assert_int_equal(
 		world_number(
@@ -182,7 +182,7 @@ static size_t claim(struct store *who, int64_t before, int64_t resend_before, in
 static void what_expires_is_claimed_by_one(void **state)
 {
 	(void)state;
-	struct store *other = open_store("other");
+	struct store *other = open_asking("other");
 	struct error error = { 0 };
 	struct due *due;
 	int64_t next;
@@ -251,7 +251,7 @@ static void early(uint32_t number, int64_t since)
 static void what_is_never_claimed_goes(void **state)
 {
 	(void)state;
-	struct store *other = open_store("other");
+	struct store *other = open_asking("other");
 	struct error error = { 0 };
 	struct uuid locked = uuid_of(3);
 	size_t swept;

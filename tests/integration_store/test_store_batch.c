@@ -363,9 +363,11 @@ static void a_rolled_back_batch_leaves_nothing(void **state)
 		                            .gate_event = true,
 		                            .expiry_set = true,
 		                            .unclaimed_add = 1 };
-	struct batch_write batch = {
-		.checkpoints = &row, .checkpoints_len = 1, .inserts = &decision, .inserts_len = 1, .notify = true
-	};
+	struct batch_write batch = { .checkpoints = &row,
+		                         .checkpoints_len = 1,
+		                         .inserts = &decision,
+		                         .inserts_len = 1,
+		                         .notify = STORE_ALL_SHARDS };
 	begin_batch(fixture.store, fixture.arena, &move, &made->id, 1, made);
 	assert_ok(store_batch_write(fixture.store, &batch, &error), error);
 	store_rollback(fixture.store);

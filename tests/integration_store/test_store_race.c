@@ -105,7 +105,7 @@ static enum fate batch(struct side *side, uint32_t number, struct error *error)
 		return error_set(error, FATE_FATAL, ERR_BUG, "stale");
 	if (fate != FATE_OK)
 		return fate;
-	struct batch_write write = { .checkpoints = &row, .checkpoints_len = 1, .notify = true };
+	struct batch_write write = { .checkpoints = &row, .checkpoints_len = 1, .notify = STORE_ALL_SHARDS };
 	if (side->suspends) {
 		suspend_rows(side, &loaded, number, &row, decisions, &updates_len);
 		write.updates = decisions;

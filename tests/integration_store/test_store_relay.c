@@ -56,8 +56,9 @@ static struct relay_take take_rows(size_t rows, size_t bytes, bool with_action)
 	struct relay_take take;
 	struct error error = { 0 };
 
-	assert_ok(store_relay_take(store, &even, today, NULL, 0, rows, bytes, with_action, arena, &take, &error),
-	          error);
+	assert_ok(
+		store_relay_take(store, &even, today, NULL, 0, rows, bytes, with_action, true, arena, &take, &error),
+		error);
 	return take;
 }
 
@@ -154,8 +155,9 @@ static void limits_and_what_must_wait(void **state)
 	assert_int_equal(take_rows(10, 0, true).rows_len, 1); /* one at least */
 	assert_int_equal(take_rows(10, 2500, true).rows_len, 2);
 	assert_int_equal(take_rows(10, 3000, true).rows_len, 3);
-	assert_ok(store_relay_take(store, &even, today, skip, 2, 10, BYTES_MANY, false, arena, &take, &error),
-	          error);
+	assert_ok(
+		store_relay_take(store, &even, today, skip, 2, 10, BYTES_MANY, false, true, arena, &take, &error),
+		error);
 	assert_int_equal(take.rows_len, 3);
 	struct uuid third = uuid_of(6);
 	assert_memory_equal(&take.rows[0].checkpoint->id, &third, sizeof(third));
@@ -195,6 +197,39 @@ static void what_is_erased_or_purged_or_tampered_with(void **state)
 		assert_int_equal(row->approvers[0].len, 0);
 	}
 	assert_true(view_is_null(take_rows(10, BYTES_MANY, false).gates[3].checkpoint->sealed.body));
+}
+
+static struct relay_take take_without_decided(size_t rows)
+{
+	struct relay_take take;
+	struct error error = { 0 };
+
+	assert_ok(
+		store_relay_take(store, &even, today, NULL, 0, rows, BYTES_MANY, true, false, arena, &take, &error),
+		error);
+	return take;
+}
+
+/* Its gate event goes with its resume, and is not told before. */
+static void what_is_decided_is_left_to_its_resume(void **state)
+{
+	(void)state;
+	both_ledgers_are_read();
+	decided(2, 3); /* 2, 4, 6 */
+	insert_checkpoint(store, arena, make_checkpoint(arena, 8, 10));
+	struct relay_take take = take_without_decided(10);
+	assert_int_equal(take.rows_len, 3);
+	assert_int_equal(take.gates_len, 1);
+	assert_int_equal(take.gates[0].checkpoint->id.bytes[15], 8);
+	assert_false(view_is_null(take.gates[0].checkpoint->sealed.body));
+	assert_false(take.more);
+	assert_true(take_without_decided(4).more); /* 8 may lie beyond the fourth */
+	assert_true(take_without_decided(3).more);
+	assert_int_equal(take_without_decided(3).rows_len, 3);
+	assert_int_equal(take_rows(10, BYTES_MANY, true).gates_len, 1); /* what is taken out of the outbox */
+	assert_true(take_rows(10, 1, true).more);                       /* bytes end it */
+	world_run("DELETE FROM fermata.outbox");
+	assert_int_equal(take_rows(10, BYTES_MANY, true).gates_len, 4);
 }
 
 static void a_mark_is_whole(void **state)
@@ -404,12 +439,14 @@ static void what_cannot_be_published_is_set_aside(void **state)
 	assert_true(view_equal_text(load(2)->reason, "its tag does not verify"));
 }
 
-static void await_notification(void)
+static uint64_t await_notification(void)
 {
 	struct pollfd pollfd = { store_socket(store), POLLIN, 0 };
+	uint64_t shards;
 
-	while (!store_notified(store))
+	while ((shards = store_notified(store)) == 0)
 		assert_int_equal(poll(&pollfd, 1, 10000), 1);
+	return shards;
 }
 
 static void a_relay_is_told_of_new_rows(void **state)
@@ -423,11 +460,16 @@ static void a_relay_is_told_of_new_rows(void **state)
 	insert_checkpoint(intake, arena, make_checkpoint(arena, 2, 10));
 	assert_false(store_notified(store));
 	decide_checkpoint(intake, arena, 2);
-	await_notification();
+	assert_true(await_notification() == STORE_ALL_SHARDS);
 	assert_false(store_notified(store));
+	world_run("NOTIFY fermata_outbox, '8000000000000001'");
+	assert_true(await_notification() == UINT64_C(0x8000000000000001));
+	world_run("NOTIFY fermata_outbox"); /* as older releases say it */
+	assert_true(await_notification() == STORE_ALL_SHARDS);
 	world_kill("relay");
 	while (store_socket(store) >= 0)
-		store_notified(store);
+		if (store_notified(store) == 0)
+			poll(NULL, 0, 1);
 	assert_ok(store_connect(store, &error), error);
 	assert_true(store_notified(store)); /* what came meanwhile is not known */
 	assert_int_equal(world_number("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'relay'"),
@@ -445,6 +487,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rows_come_whole_from_the_lowest, setup, teardown),
 		cmocka_unit_test_setup_teardown(limits_and_what_must_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_erased_or_purged_or_tampered_with, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_decided_is_left_to_its_resume, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_mark_is_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stale_mark_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_mark_that_finds_less_changes_nothing, setup, teardown),

@@ -336,9 +336,15 @@ enum fate deadletter_send(struct producer *producer, const char *topic, struct i
 
 /* ---- the rest of the worker ---- */
 
-void shards_wake(struct worker *worker, bool urgent)
+uint64_t shards_elsewhere(struct worker *worker, const struct batch_write *batch)
 {
-	(void)urgent;
+	(void)worker;
+	return batch->notify;
+}
+
+void shards_wake(struct worker *worker, const struct batch_write *batch)
+{
+	(void)batch;
 	(void)worker;
 	kafka.wakes++;
 }

@@ -52,6 +52,27 @@ static void one_life_publishes_all(void **state)
 	assert_int_equal(play.base.next, play.broker.len); /* read on while idle, past the last marker */
 }
 
+/* What came since the R3 has woken it; without that there is nothing to look for. */
+static void it_looks_again_when_it_is_woken(void **state)
+{
+	(void)state;
+	play_begin(1);
+	run_life(12);
+	assert_true(play.marks > 0);
+	assert_int_equal(play.looks, 0);
+}
+
+/* Two at a time, of eight: the broker takes no more at once. */
+static void it_looks_again_at_once_while_there_is_more(void **state)
+{
+	(void)state;
+	play_begin(1);
+	play.broker.request_records = 2;
+	run_life(40);
+	check_all_resumed(false);
+	assert_true(play.looks > 0);
+}
+
 static void any_trouble(bool intrusion, bool rebuild)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -244,6 +265,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_life_publishes_all),
+		cmocka_unit_test(it_looks_again_when_it_is_woken),
+		cmocka_unit_test(it_looks_again_at_once_while_there_is_more),
 		cmocka_unit_test(crashes_and_restores),
 		cmocka_unit_test(two_relays_for_one_shard),
 		cmocka_unit_test(databases_that_are_lost),

@@ -112,6 +112,9 @@ static struct {
 	int reconnect_at; /* with so many R3s left the connection is a new one; 0: never */
 	int broken;       /* this checkpoint cannot be opened; -1: none */
 	int waiting;      /* this one not now; -1: none */
+	int marks;        /* R5s */
+	int looks;        /* R3s that came right after an R5, without a wait in between */
+	bool marked;      /* the last thing was an R5 */
 	struct worker worker;
 	struct config *config;
 } play;

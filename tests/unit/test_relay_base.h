@@ -8,6 +8,7 @@
 #include "schemas/framing.h"
 #include "test_learn_none.h"
 #include "test_relay.h"
+#include "test_relay_sealed.h"
 #include "test_worker_parts.h"
 
 #define TAKE_MS 5000 /* an R3 and what comes with it: so that idle readings and doubts come about */
@@ -49,10 +50,18 @@ enum fate store_listen(struct store *store, struct error *error)
 	return strikes() ? trouble(error) : FATE_OK;
 }
 
-bool store_notified(struct store *store)
+uint64_t store_notified(struct store *store)
 {
 	(void)store;
-	return false;
+	play.marked = false;
+	return 0;
+}
+
+uint64_t store_shard_bit(struct view topic, int32_t partition)
+{
+	(void)topic;
+	(void)partition;
+	return 1;
 }
 
 static inline struct ledger ledger_row(void)
@@ -206,8 +215,8 @@ static inline void decide_some(void)
 
 enum fate store_relay_take(struct store *store, const struct shard *shard, const uint8_t routes_digest[32],
                            const struct uuid *skip, size_t skip_len, size_t rows, size_t bytes,
-                           bool with_action, struct arena *arena, struct relay_take *ret_take,
-                           struct error *error)
+                           bool with_action, bool with_decided, struct arena *arena,
+                           struct relay_take *ret_take, struct error *error)
 {
 	struct life *life = life_now();
 
@@ -215,7 +224,10 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 	(void)shard;
 	(void)bytes;
 	(void)with_action;
+	(void)with_decided;
 	assert_memory_equal(routes_digest, play.worker.routes_digest, 32);
+	play.looks += play.marked;
+	play.marked = false;
 	if (strikes())
 		return trouble(error);
 	decide_some();
@@ -228,6 +240,7 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 		.ready = memcmp(ledger_row().routes_digest, routes_digest, 32) == 0,
 	};
 	take_rows(ret_take, rows, skip, skip_len, arena);
+	ret_take->more = ret_take->rows_len == rows || ret_take->gates_len == rows;
 	return FATE_OK;
 }
 
@@ -261,6 +274,8 @@ enum fate store_relay_mark(struct store *store, const struct shard *shard, int64
 			row->gate = 0;
 	}
 	play.base.next = next;
+	play.marks++;
+	play.marked = true;
 	return answer_lost() ? trouble(error) : FATE_OK;
 }
 
@@ -283,203 +298,6 @@ enum fate store_relay_set_aside(struct store *store, const struct shard *shard, 
 		raise_gate(row, now);
 	}
 	return answer_lost() ? trouble(error) : FATE_OK;
-}
-
-/* ---- sealed and encoded: a body is the number of its checkpoint, a record the id ---- */
-
-enum fate vault_unseal(struct vault *vault, const struct seal_context *context, const struct sealed *sealed,
-                       struct arena *arena, struct view *ret_plaintext, struct error *error)
-{
-	int number = number_of(&context->checkpoint_id);
-
-	(void)vault;
-	(void)sealed;
-	if (number == play.broken)
-		return error_set(error, FATE_REJECT, ERR_TAMPERED, "its tag does not verify");
-	if (number == play.waiting || (play.trouble > 0 && chance(2)))
-		return error_set(error, FATE_RETRY, ERR_KEY, "the key cannot be had now");
-	*ret_plaintext = arena_copy(arena, (struct view){ &context->checkpoint_id.bytes[15], 1 });
-	return FATE_OK;
-}
-
-enum fate vault_unseal_edits(struct vault *vault, struct view tenant, const struct uuid *checkpoint_id,
-                             const struct uuid *decision_id, const struct sealed *sealed, struct arena *arena,
-                             struct view *ret_plaintext, struct error *error)
-{
-	(void)vault;
-	(void)tenant;
-	(void)checkpoint_id;
-	(void)decision_id;
-	(void)sealed;
-	(void)arena;
-	(void)ret_plaintext;
-	return error_set(error, FATE_REJECT, ERR_BUG, "there are no edits here");
-}
-
-void vault_checkpoint_digest(struct view body, uint8_t ret_digest[DIGEST_LEN])
-{
-	memset(ret_digest, body.data[0], DIGEST_LEN);
-}
-
-enum fate codec_new(struct codec **ret_codec, const struct codec_settings *settings, struct error *error)
-{
-	(void)settings;
-	(void)error;
-	*ret_codec = NULL;
-	return FATE_OK;
-}
-
-void codec_free(struct codec *codec)
-{
-	(void)codec;
-}
-
-void codec_schema_header(struct codec *codec, struct view header)
-{
-	(void)codec;
-	(void)header;
-}
-
-uint64_t codec_fingerprint(enum record_type type)
-{
-	return type;
-}
-
-void framing_put(struct buffer *out, uint64_t fingerprint)
-{
-	buffer_append(out, &fingerprint, 2);
-}
-
-struct view record_header(const struct record *record, const char *name)
-{
-	(void)record;
-	(void)name;
-	return VIEW_NULL;
-}
-
-const struct schema_want *codec_want(const struct codec *codec)
-{
-	static const struct schema_want nothing;
-
-	(void)codec;
-	return &nothing;
-}
-
-enum fate codec_today(struct codec *codec, const uint8_t sha256[32], struct view body, struct view *ret_body,
-                      struct error *error)
-{
-	(void)codec;
-	(void)sha256;
-	(void)error;
-	*ret_body = body;
-	return FATE_OK;
-}
-
-enum fate codec_read_state(struct codec *codec, struct view body, struct arena *arena,
-                           struct app_state *ret_state, struct error *error)
-{
-	(void)codec;
-	(void)body;
-	(void)arena;
-	(void)error;
-	*ret_state = (struct app_state){ .present = false };
-	return FATE_OK;
-}
-
-enum fate codec_replace_state(struct codec *codec, struct view body, const struct app_state *state,
-                              struct buffer *out, struct error *error)
-{
-	(void)codec;
-	(void)body;
-	(void)state;
-	(void)out;
-	return error_set(error, FATE_FATAL, ERR_BUG, "there is no state to be replaced");
-}
-
-enum fate state_migrate(struct catalog *catalog, const struct app_state *in, struct arena *arena,
-                        struct app_state *ret_state, struct view *ret_from, struct schema_want *ret_want,
-                        struct error *error)
-{
-	(void)catalog;
-	(void)arena;
-	(void)error;
-	(void)ret_want;
-	*ret_state = *in;
-	*ret_from = VIEW_NULL;
-	return FATE_OK;
-}
-
-bool learn_folder_changed(struct worker *worker)
-{
-	(void)worker;
-	return false;
-}
-
-void learn_write_ids(const struct worker *worker, struct codec *codec, const char *topic)
-{
-	(void)worker;
-	(void)codec;
-	(void)topic;
-}
-
-enum fate codec_guard_suspend_body(struct codec *codec, struct view body, struct error *error)
-{
-	(void)codec;
-	(void)body;
-	(void)error;
-	return FATE_OK;
-}
-
-enum fate codec_read_action(struct codec *codec, struct view body, struct arena *arena,
-                            struct action *ret_action, struct error *error)
-{
-	(void)codec;
-	(void)body;
-	(void)arena;
-	(void)error;
-	*ret_action = (struct action){ 0 };
-	return FATE_OK;
-}
-
-enum fate codec_take_edits(struct codec *codec, struct view body, struct arena *arena,
-                           struct edits *ret_edits, struct error *error)
-{
-	(void)codec;
-	(void)body;
-	(void)arena;
-	(void)ret_edits;
-	return error_set(error, FATE_REJECT, ERR_BUG, "there are no edits here");
-}
-
-enum fate codec_put_resume(struct codec *codec, const struct resume_event *event, struct view suspend_body,
-                           struct buffer *out, struct error *error)
-{
-	(void)codec;
-	(void)error;
-	assert_int_equal(suspend_body.data[0], number_of(&event->resume_id));
-	buffer_append(out, event->resume_id.bytes, sizeof(event->resume_id.bytes));
-	return FATE_OK;
-}
-
-enum fate codec_put_gate(struct codec *codec, const struct gate_event *event, struct buffer *out,
-                         struct error *error)
-{
-	(void)codec;
-	(void)error;
-	buffer_append(out, event->checkpoint_id.bytes, sizeof(event->checkpoint_id.bytes));
-	return FATE_OK;
-}
-
-enum fate codec_take_resume_head(struct codec *codec, struct view value, struct arena *arena,
-                                 struct resume_event *ret_event, struct error *error)
-{
-	(void)codec;
-	(void)arena;
-	(void)error;
-	*ret_event = (struct resume_event){ .verdict = VERDICT_REJECTED };
-	assert_int_equal(value.len, sizeof(ret_event->resume_id.bytes));
-	memcpy(ret_event->resume_id.bytes, value.data, value.len);
-	return FATE_OK;
 }
 
 /* ---- the rest of the worker ---- */
