@@ -130,14 +130,21 @@ enum fate value_start(struct codec *codec, enum part part, avro_value_t *ret_val
 		*value = (avro_value_t){ NULL, NULL };
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a record");
 	}
+	codec->refusals[part] = memory_refusals();
 	*ret_value = *value;
 	return FATE_OK;
 }
 
+/* Where avro-c was refused memory it may have left half of a value behind, which it cannot walk through any more, not even
+ * to free it: such a one is given up. */
 void value_done(struct codec *codec, enum part part)
 {
-	if (codec->values[part].iface)
-		avro_value_reset(&codec->values[part]);
+	avro_value_t *value = &codec->values[part];
+
+	if (value->iface && memory_refusals() != codec->refusals[part])
+		*value = (avro_value_t){ NULL, NULL };
+	if (value->iface)
+		avro_value_reset(value);
 }
 
 /* Whatever fails here fails for want of memory: the guard was there before. */

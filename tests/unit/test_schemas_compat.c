@@ -260,6 +260,7 @@ static void test_all_are_counted(void **state)
 	many_fields(&numbers, "int");
 	many_fields(&strings, "string");
 	many_fields(&bytes, "bytes");
+	assert_true(!buffer_failed(&numbers) && !buffer_failed(&strings) && !buffer_failed(&bytes));
 	judge(buffer_view(&numbers), buffer_view(&strings), &judged);
 	assert_int_equal(judged.report.reasons_count, 100);
 	assert_string_equal(judged.report.reasons[COMPAT_REASONS_MAX - 1].path, "R.f19");
