@@ -148,6 +148,7 @@ void intake_close(struct intake *intake)
 	free(intake->order);
 	free(intake->parts);
 	free(intake->outcomes);
+	free(intake->reports);
 	free(intake->targets);
 	free(intake->seen);
 }

@@ -79,6 +79,7 @@ struct intake {
 	struct judge_settings judge;
 
 	struct part *parts;
+	struct partition_at *reports; /* room for one of each, for what Kafka is told */
 	size_t parts_len;
 	bool running;          /* fetching; else waiting for restart_at_ms, or without an assignment */
 	int64_t restart_at_ms; /* mono */

@@ -374,18 +374,16 @@ enum fate intake_store(struct intake *intake, const struct batch *batch, struct 
 
 static void tell_kafka(struct intake *intake)
 {
-	struct partition_at *report = calloc(intake->parts_len + 1, sizeof(*report));
 	size_t len = 0;
-	for (size_t i = 0; report != NULL && i < intake->parts_len; i++) {
+	for (size_t i = 0; i < intake->parts_len; i++) {
 		struct part *part = &intake->parts[i];
 		if (part->durable < 0 || part->durable == part->told)
 			continue;
 		part->told = part->durable;
-		report[len++] = (struct partition_at){ part->topic, part->partition, part->durable };
+		intake->reports[len++] = (struct partition_at){ part->topic, part->partition, part->durable };
 	}
 	if (len > 0)
-		reader_report_positions(intake->reader, report, len);
-	free(report);
+		reader_report_positions(intake->reader, intake->reports, len);
 }
 
 void intake_stored(struct intake *intake)

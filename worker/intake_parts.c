@@ -101,13 +101,19 @@ enum fate intake_given(struct intake *intake, const struct partition_at *given, 
                        struct error *error)
 {
 	struct part *parts = calloc(len + 1, sizeof(*parts));
-	if (parts == NULL)
+	struct partition_at *reports = calloc(len + 1, sizeof(*reports));
+	if (parts == NULL || reports == NULL) {
+		free(parts);
+		free(reports);
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for an assignment");
+	}
 	intake_wait(intake);
 	intake_drop_batch(intake);
 	let_all_go(intake);
 	free(intake->parts);
+	free(intake->reports);
 	intake->parts = parts;
+	intake->reports = reports;
 	intake->parts_len = len;
 	for (size_t i = 0; i < len; i++) {
 		bool suspends = strcmp(given[i].topic, intake->suspends_topic) == 0;

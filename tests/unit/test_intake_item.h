@@ -440,6 +440,7 @@ static inline int teardown(void **state)
 	free(intake->items);
 	free(intake->order);
 	free(intake->parts);
+	free(intake->reports);
 	free(intake->targets);
 	free(intake->seen);
 	config_free(room->config);
