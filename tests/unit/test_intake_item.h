@@ -438,6 +438,7 @@ static inline int teardown(void **state)
 	arena_free(intake->work);
 	arena_free(intake->positions);
 	free(intake->items);
+	free(intake->outcomes);
 	free(intake->order);
 	free(intake->parts);
 	free(intake->reports);
