@@ -15,14 +15,14 @@ static uint64_t next(struct dice *dice)
 	return z ^ z >> 31;
 }
 
-uint64_t dice_roll(struct dice *dice, uint64_t below)
+uint64_t roll_below(struct dice *dice, uint64_t below)
 {
 	return next(dice) % below;
 }
 
 static bool chance(struct dice *dice, unsigned percent)
 {
-	return dice_roll(dice, 100) < percent;
+	return roll_below(dice, 100) < percent;
 }
 
 static void *array(struct dice *dice, size_t count, size_t size)
@@ -54,12 +54,12 @@ static struct view text(struct dice *dice, size_t max, bool nul)
 		                                  "\xf4\x8f\xbf\xbf" };
 	size_t want = chance(dice, 10)  ? 0
 	              : chance(dice, 5) ? max
-	                                : (size_t)dice_roll(dice, max < 24 ? max + 1 : 24);
+	                                : (size_t)roll_below(dice, max < 24 ? max + 1 : 24);
 	uint8_t *data = array(dice, max + 8, 1);
 	size_t len = 0;
 
 	while (len < want) {
-		const char *piece = pieces[dice_roll(dice, 16)];
+		const char *piece = pieces[roll_below(dice, 16)];
 		size_t more = strlen(piece);
 		if (nul && chance(dice, 5))
 			more = 1, piece = "\0";
@@ -78,7 +78,7 @@ static struct view text_or_null(struct dice *dice, size_t max, bool nul)
 
 static struct view bytes(struct dice *dice, size_t max)
 {
-	size_t len = (size_t)dice_roll(dice, max + 1);
+	size_t len = (size_t)roll_below(dice, max + 1);
 	uint8_t *data = array(dice, len, 1);
 
 	for (size_t i = 0; i < len; i++)
@@ -92,7 +92,7 @@ static int64_t number(struct dice *dice)
 		                             64,        -64,       -65,       INT64_MAX,
 		                             INT64_MIN, INT32_MAX, INT32_MIN, INT64_C(9007199254740993) };
 
-	return chance(dice, 40) ? edges[dice_roll(dice, 12)] : (int64_t)(next(dice) >> dice_roll(dice, 64));
+	return chance(dice, 40) ? edges[roll_below(dice, 12)] : (int64_t)(next(dice) >> roll_below(dice, 64));
 }
 
 static int64_t time_or_none(struct dice *dice)
@@ -107,7 +107,7 @@ static double real(struct dice *dice)
 	uint64_t bits = next(dice);
 
 	if (chance(dice, 50))
-		return edges[dice_roll(dice, 7)];
+		return edges[roll_below(dice, 7)];
 	if (chance(dice, 20))
 		return chance(dice, 50) ? (double)INFINITY : (double)NAN;
 	memcpy(&any, &bits, sizeof(any));
@@ -127,12 +127,12 @@ static struct view json(struct dice *dice)
 		                                 "123456789012345678901234567890",
 		                                 "[[[[[[{\"a\":[1.5,\"\xf0\x9f\x8e\xbc\"]}]]]]]]" };
 
-	return view_of(texts[dice_roll(dice, 10)]);
+	return view_of(texts[roll_below(dice, 10)]);
 }
 
 static struct view *texts(struct dice *dice, size_t max, size_t *ret_len)
 {
-	*ret_len = (size_t)dice_roll(dice, 4);
+	*ret_len = (size_t)roll_below(dice, 4);
 	struct view *all = array(dice, *ret_len, sizeof(*all));
 
 	for (size_t i = 0; i < *ret_len; i++)
@@ -154,7 +154,7 @@ static struct view key(struct dice *dice, size_t i, bool nul)
 
 static void config_value(struct dice *dice, struct config_entry *entry)
 {
-	entry->kind = (enum config_kind)dice_roll(dice, 6);
+	entry->kind = (enum config_kind)roll_below(dice, 6);
 	switch (entry->kind) {
 	case CONFIG_NULL:
 		return;
@@ -178,7 +178,7 @@ static void config_value(struct dice *dice, struct config_entry *entry)
 
 static struct config_entry *config(struct dice *dice, size_t *ret_len)
 {
-	*ret_len = (size_t)dice_roll(dice, 7);
+	*ret_len = (size_t)roll_below(dice, 7);
 	struct config_entry *all = array(dice, *ret_len, sizeof(*all));
 
 	for (size_t i = 0; i < *ret_len; i++) {
@@ -209,17 +209,17 @@ static void action(struct dice *dice, struct action *ret_action)
 		return;
 	ret_action->tool = text(dice, 300, true);
 	ret_action->arguments = json(dice);
-	ret_action->risk = (enum risk)dice_roll(dice, 4);
+	ret_action->risk = (enum risk)roll_below(dice, 4);
 	ret_action->summary = text(dice, 300, true);
 }
 
 static void history_entry(struct dice *dice, struct history_entry *entry)
 {
-	entry->role = (enum role)dice_roll(dice, 4);
+	entry->role = (enum role)roll_below(dice, 4);
 	entry->content = text(dice, 3000, true);
 	entry->name = text_or_null(dice, 30, true);
 	entry->tool_call_id = text_or_null(dice, 30, true);
-	entry->tool_calls_len = (size_t)dice_roll(dice, 3);
+	entry->tool_calls_len = (size_t)roll_below(dice, 3);
 	entry->tool_calls = array(dice, entry->tool_calls_len, sizeof(*entry->tool_calls));
 	for (size_t i = 0; i < entry->tool_calls_len; i++)
 		entry->tool_calls[i] = (struct tool_call){ text(dice, 30, true), text(dice, 30, true), json(dice) };
@@ -232,7 +232,7 @@ static void state(struct dice *dice, struct app_state *ret_state)
 	if (!ret_state->present)
 		return;
 	ret_state->schema = text(dice, 100, true);
-	ret_state->encoding = (enum encoding)dice_roll(dice, 2);
+	ret_state->encoding = (enum encoding)roll_below(dice, 2);
 	ret_state->body = bytes(dice, 600);
 	if (ret_state->encoding == ENCODING_JSON) {
 		ret_state->body = json(dice);
@@ -250,14 +250,14 @@ static void gate(struct dice *dice, struct gate *ret_gate)
 	ret_gate->title = text(dice, 1024, false);
 	action(dice, &ret_gate->action);
 	ret_gate->requested_by = text(dice, 255, false);
-	ret_gate->required_approvals = chance(dice, 80) ? 1 : (int32_t)(1 + dice_roll(dice, INT32_MAX));
-	ret_gate->approvers_len = (size_t)dice_roll(dice, 4);
+	ret_gate->required_approvals = chance(dice, 80) ? 1 : (int32_t)(1 + roll_below(dice, INT32_MAX));
+	ret_gate->approvers_len = (size_t)roll_below(dice, 4);
 	ret_gate->approvers = array(dice, ret_gate->approvers_len, sizeof(struct view));
 	for (size_t i = 0; i < ret_gate->approvers_len; i++)
 		ret_gate->approvers[i] = text(dice, 100, false);
 	ret_gate->expires_at = time_or_none(dice);
-	ret_gate->on_expiry = (enum on_expiry)dice_roll(dice, 3);
-	ret_gate->labels_len = (size_t)dice_roll(dice, 4);
+	ret_gate->on_expiry = (enum on_expiry)roll_below(dice, 3);
+	ret_gate->labels_len = (size_t)roll_below(dice, 4);
 	ret_gate->labels = array(dice, ret_gate->labels_len, sizeof(*ret_gate->labels));
 	for (size_t i = 0; i < ret_gate->labels_len; i++)
 		ret_gate->labels[i] = (struct label){ key(dice, i, false), text(dice, 100, false) };
@@ -275,7 +275,7 @@ void random_suspend(struct dice *dice, struct suspend_event *ret_event)
 	*ret_event = (struct suspend_event){ 0 };
 	uuid(dice, &ret_event->checkpoint_id, &ret_event->checkpoint_id_text);
 	ret_event->session_id = not_empty(dice, 255, false);
-	ret_event->suspend_seq = 1 + (int64_t)(next(dice) >> (1 + dice_roll(dice, 62))) % INT64_MAX;
+	ret_event->suspend_seq = 1 + (int64_t)(next(dice) >> (1 + roll_below(dice, 62))) % INT64_MAX;
 	ret_event->tenant = text(dice, 255, false);
 	ret_event->agent = text(dice, 255, false);
 	ret_event->agent_version = text(dice, 255, false);
@@ -285,17 +285,17 @@ void random_suspend(struct dice *dice, struct suspend_event *ret_event)
 		                             .resume_at = not_empty(dice, 60, true),
 		                             .attempt = (int32_t)number(dice) };
 	ret_event->step.path = texts(dice, 60, &ret_event->step.path_len);
-	ret_event->history_len = (size_t)dice_roll(dice, 9);
+	ret_event->history_len = (size_t)roll_below(dice, 9);
 	ret_event->history = array(dice, ret_event->history_len, sizeof(*ret_event->history));
 	for (size_t i = 0; i < ret_event->history_len; i++)
 		history_entry(dice, &ret_event->history[i]);
 	ret_event->config = config(dice, &ret_event->config_len);
-	ret_event->tool_permissions_len = (size_t)dice_roll(dice, 4);
+	ret_event->tool_permissions_len = (size_t)roll_below(dice, 4);
 	ret_event->tool_permissions =
 		array(dice, ret_event->tool_permissions_len, sizeof(*ret_event->tool_permissions));
 	for (size_t i = 0; i < ret_event->tool_permissions_len; i++)
 		ret_event->tool_permissions[i] =
-			(struct tool_permission){ key(dice, i, true), (enum permission)dice_roll(dice, 3) };
+			(struct tool_permission){ key(dice, i, true), (enum permission)roll_below(dice, 3) };
 	state(dice, &ret_event->state);
 	gate(dice, &ret_event->gate);
 	for (size_t i = 0; i < SALT_LEN; i++)
@@ -336,7 +336,7 @@ void random_approval(struct dice *dice, struct approval_event *ret_event)
 	uuid(dice, &ret_event->decision_id, &ret_event->decision_id_text);
 	uuid(dice, &ret_event->checkpoint_id, &ret_event->checkpoint_id_text);
 	ret_event->session_id = text(dice, 255, false);
-	ret_event->decision = (enum decision_kind)dice_roll(dice, 4);
+	ret_event->decision = (enum decision_kind)roll_below(dice, 4);
 	approver(dice, &ret_event->decided_by);
 	ret_event->decided_at = number(dice);
 	ret_event->reason = text_or_null(dice, 4096, false);
@@ -352,15 +352,15 @@ void random_resume(struct dice *dice, struct resume_event *ret_event)
 {
 	*ret_event = (struct resume_event){ 0 };
 	uuid(dice, &ret_event->resume_id, &ret_event->resume_id_text);
-	ret_event->verdict = (enum verdict)dice_roll(dice, 4);
-	ret_event->decisions_len = (size_t)dice_roll(dice, 4);
+	ret_event->verdict = (enum verdict)roll_below(dice, 4);
+	ret_event->decisions_len = (size_t)roll_below(dice, 4);
 	ret_event->decisions = array(dice, ret_event->decisions_len, sizeof(*ret_event->decisions));
 	for (size_t i = 0; i < ret_event->decisions_len; i++) {
 		struct resume_decision *decision = &ret_event->decisions[i];
 		uuid(dice, &decision->decision_id, &decision->decision_id_text);
 		approver(dice, &decision->decided_by);
 		decision->decided_at = number(dice);
-		decision->decision = (enum decision_kind)dice_roll(dice, 4);
+		decision->decision = (enum decision_kind)roll_below(dice, 4);
 		decision->reason = text_or_null(dice, 4096, false);
 		source(dice, &decision->source);
 	}
@@ -380,10 +380,10 @@ void random_gate(struct dice *dice, struct gate_event *ret_event)
 	ret_event->gate_id = text(dice, 255, false);
 	ret_event->tenant = text(dice, 255, false);
 	ret_event->agent = text(dice, 255, false);
-	ret_event->state = (enum gate_state)dice_roll(dice, GATE_STATE_COUNT);
+	ret_event->state = (enum gate_state)roll_below(dice, GATE_STATE_COUNT);
 	ret_event->title = text(dice, 1024, false);
 	ret_event->has_risk = chance(dice, 50);
-	ret_event->risk = ret_event->has_risk ? (enum risk)dice_roll(dice, 4) : RISK_LOW;
+	ret_event->risk = ret_event->has_risk ? (enum risk)roll_below(dice, 4) : RISK_LOW;
 	action(dice, &ret_event->action);
 	ret_event->requested_by = text(dice, 255, false);
 	ret_event->required_approvals = (int32_t)number(dice);

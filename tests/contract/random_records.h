@@ -13,7 +13,7 @@ struct dice {
 };
 
 /* 0 to below - 1. */
-uint64_t dice_roll(struct dice *dice, uint64_t below);
+uint64_t roll_below(struct dice *dice, uint64_t below);
 
 void random_suspend(struct dice *dice, struct suspend_event *ret_event);
 void random_approval(struct dice *dice, struct approval_event *ret_event);
