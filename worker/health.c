@@ -13,8 +13,8 @@
 static bool is_ready(const struct worker *worker)
 {
 	return worker_away_ms(worker) == 0 && atomic_load(&worker->fenced_shards) == 0 &&
-	       atomic_load(&worker->stopped_parts) == 0 && atomic_load(&worker->caught_up) &&
-	       !worker_stopping(worker);
+	       atomic_load(&worker->alarmed_parts) == 0 && atomic_load(&worker->stopped_parts) == 0 &&
+	       atomic_load(&worker->caught_up) && !worker_stopping(worker);
 }
 
 static void serve_metrics(void *context, const struct http_request *request, struct http_response *response)
@@ -70,6 +70,12 @@ static void serve_ready(void *context, const struct http_request *request, struc
 			"%d shards are taken away from this worker again and again, by something that is not in its "
 			"group: look for a second installation with this worker.group\n",
 			atomic_load(&worker->fenced_shards));
+	if (atomic_load(&worker->alarmed_parts) > 0)
+		buffer_printf(&response->body,
+		              "partitions that are left alone, for what was to be read next is not there: %d (the "
+		              "log and `fermata "
+		              "doctor` say which and why, docs/recovery.md what to do); the others go on\n",
+		              atomic_load(&worker->alarmed_parts));
 	if (atomic_load(&worker->stopped_parts) > 0)
 		buffer_printf(
 			&response->body,

@@ -271,9 +271,22 @@ static void ask_kafka(struct intake *intake)
 	worker_part_ok(intake->worker, PART_INTAKE_KAFKA, true);
 }
 
+/* A topic that is not there any more may be made anew: what was read of the old one is compared with it before anything
+ * is read, as at a start. */
+static bool has_gone(const struct error *error)
+{
+	static const char *const names[] = { "_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(error->native, names[i], sizeof(error->native) - 1) == 0) /* it may be cut there */
+			return true;
+	return false;
+}
+
 static void note_away(struct intake *intake, const struct error *error)
 {
 	log_error(LOG_LEVEL_WARN, "intake", error);
+	if (has_gone(error) && intake->running)
+		intake_restart_in(intake, STALE_MS);
 	intake->kafka_away = true;
 	intake->ask_at_ms = clock_mono_ms() + ASK_AGAIN_MS;
 	worker_part_waits(intake->worker, PART_INTAKE_KAFKA, error);

@@ -3,6 +3,7 @@
 
 #include "core/failpoint.h"
 #include "core/log.h"
+#include "core/metrics.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -95,6 +96,33 @@ enum fate intake_look_at_parked(struct intake *intake, struct error *error)
 	return fate;
 }
 
+/* ---- partitions that are left alone ---- */
+
+static void count_alarmed(struct intake *intake)
+{
+	int alarmed = 0;
+	for (size_t i = 0; i < intake->parts_len; i++)
+		alarmed += intake->parts[i].alarmed ? 1 : 0;
+	atomic_store(&intake->worker->alarmed_parts, alarmed);
+	metrics_set(METRIC_ALARMED, alarmed);
+}
+
+enum fate intake_alarm(struct intake *intake, struct part *part, const char *why, struct error *error)
+{
+	log_write(LOG_LEVEL_ERROR, "intake",
+	          "ALARM %s [%" PRId32
+	          "]: %s; it is left alone, the others go on: stop all workers, and run `fermata "
+	          "rebuild` or set its position (docs/recovery.md, \"A partition is left alone\")",
+	          part->topic, part->partition, why);
+	enum fate fate = intake_settle(intake, error);
+	if (fate != FATE_OK)
+		return fate;
+	part->alarmed = true;
+	count_alarmed(intake);
+	return store_position_waits(intake->store, intake->worker->cluster_id, part->topic, part->partition,
+	                            WAITS_ALARM, error);
+}
+
 /* ---- the assignment ---- */
 
 enum fate intake_given(struct intake *intake, const struct partition_at *given, size_t len,
@@ -128,6 +156,7 @@ enum fate intake_given(struct intake *intake, const struct partition_at *given, 
 		};
 	}
 	intake_restart_in(intake, 0);
+	count_alarmed(intake);
 	return intake_breakers_new(intake, error);
 }
 
@@ -151,6 +180,7 @@ void intake_revoked(struct intake *intake)
 	let_all_go(intake);
 	intake->parts_len = 0;
 	intake->running = false;
+	count_alarmed(intake);
 }
 
 void intake_restart_in(struct intake *intake, int64_t wait_ms)
@@ -163,21 +193,6 @@ void intake_restart_in(struct intake *intake, int64_t wait_ms)
 		log_error(LOG_LEVEL_WARN, "intake", &error);
 	intake->running = false;
 	intake->restart_at_ms = clock_mono_ms() + wait_ms;
-}
-
-enum fate intake_alarm(struct intake *intake, struct part *part, const char *why, struct error *error)
-{
-	log_write(LOG_LEVEL_ERROR, "intake",
-	          "ALARM %s [%" PRId32
-	          "]: %s; it is left alone, the others go on: stop all workers, and run `fermata "
-	          "rebuild` or set its position (docs/recovery.md, \"A partition is left alone\")",
-	          part->topic, part->partition, why);
-	enum fate fate = intake_settle(intake, error);
-	if (fate != FATE_OK)
-		return fate;
-	part->alarmed = true;
-	return store_position_waits(intake->store, intake->worker->cluster_id, part->topic, part->partition,
-	                            WAITS_ALARM, error);
 }
 
 /* ---- the ends that approvals wait for ---- */
@@ -395,6 +410,7 @@ static enum fate start_reading(struct intake *intake, const struct position *row
 		if (fetch && (part->suspends || intake->approvals_open))
 			places[places_len++] = (struct partition_at){ part->topic, part->partition, offset };
 	}
+	count_alarmed(intake);
 	return reader_start(intake->reader, places, places_len, error);
 }
 

@@ -40,11 +40,10 @@ static enum fate look_at_group(struct rebuild *rebuild, const char *suffix, stru
 }
 
 /* Empty, or what a rebuild has left that was interrupted. */
-static enum fate look_at_tables(struct rebuild *rebuild, struct error *error)
+static enum fate look_at_tables(struct rebuild *rebuild, struct store *store, struct error *error)
 {
 	struct holdings found;
-	enum fate fate =
-		store_holdings(rebuild->store, rebuild->worker.cluster_id, relay_rebuilding, &found, error);
+	enum fate fate = store_holdings(store, rebuild->worker.cluster_id, relay_rebuilding, &found, error);
 	if (fate != FATE_OK)
 		return fate;
 	rebuild->report->went_on = found.rebuilding > 0;
@@ -59,6 +58,32 @@ static enum fate look_at_tables(struct rebuild *rebuild, struct error *error)
 	                 " ledgers. A worker goes on from there by itself; rebuild wants a new "
 	                 "database, migrated",
 	                 found.checkpoints, found.decisions, found.positions, found.ledgers);
+}
+
+/* A topic that is named as one of resumes is written down for good: others of ours are not taken for one. */
+static enum fate look_at_names(const struct rebuild *rebuild, struct error *error)
+{
+	static const enum param others[] = { PARAM_TOPICS_SUSPENDS, PARAM_TOPICS_APPROVALS, PARAM_TOPICS_GATES,
+		                                 PARAM_TOPICS_DEAD_LETTERS };
+	for (size_t i = 0; i < rebuild->options->resumes_topics_len; i++)
+		for (size_t j = 0; j < sizeof(others) / sizeof(others[0]); j++)
+			if (strcmp(rebuild->options->resumes_topics[i], config_text(rebuild->worker.config, others[j])) ==
+			    0)
+				return error_set(error, FATE_FATAL, ERR_USAGE,
+				                 "--resumes %s: that is %s of the configuration, no topic of resumes",
+				                 rebuild->options->resumes_topics[i], config_key(others[j]));
+	return FATE_OK;
+}
+
+static enum fate may_run(void *context, struct store *store, struct error *error)
+{
+	struct rebuild *rebuild = context;
+	enum fate fate = look_at_names(rebuild, error);
+	if (fate == FATE_OK)
+		fate = look_at_group(rebuild, "", error);
+	if (fate == FATE_OK)
+		fate = look_at_group(rebuild, WORKER_RELAYS_SUFFIX, error);
+	return fate == FATE_OK ? look_at_tables(rebuild, store, error) : fate;
 }
 
 /* ---- what is to be read ---- */
@@ -222,6 +247,8 @@ static enum fate prepare(struct rebuild *rebuild, struct error *error)
 	struct worker *worker = &rebuild->worker;
 	struct worker_options options = {
 		.patience_ms = PATIENCE_MS,
+		.look = may_run,
+		.context = rebuild,
 		.resumes_topics = rebuild->options->resumes_topics,
 		.resumes_topics_len = rebuild->options->resumes_topics_len,
 	};
@@ -232,12 +259,6 @@ static enum fate prepare(struct rebuild *rebuild, struct error *error)
 	if (!rebuild->learns)
 		return error_set(error, FATE_FATAL, ERR_SYSTEM, "no more threads can be started");
 	fate = worker_open_store(worker, "rebuild", &rebuild->store, error);
-	if (fate == FATE_OK)
-		fate = look_at_group(rebuild, "", error);
-	if (fate == FATE_OK)
-		fate = look_at_group(rebuild, "-relays", error);
-	if (fate == FATE_OK)
-		fate = look_at_tables(rebuild, error);
 	if (fate == FATE_OK)
 		fate = survey(rebuild, error);
 	if (fate == FATE_OK)

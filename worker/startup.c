@@ -186,6 +186,9 @@ static enum fate step_installation(struct worker *worker, const struct worker_op
 	const char *const *names = config_resumes_topics(worker->config, &len);
 	if (options->look_only)
 		return look_at_installation(worker, store, error);
+	enum fate looked = options->look == NULL ? FATE_OK : options->look(options->context, store, error);
+	if (looked != FATE_OK)
+		return looked;
 	arena_reset(worker->arena);
 	size_t all = len + options->resumes_topics_len;
 	struct resumes_topic *topics = arena_array(worker->arena, all, sizeof(*topics));
@@ -311,11 +314,12 @@ static bool end_reached(struct drain *drain, const struct worker *worker, const 
 	return end->offset == 0;
 }
 
-static bool any_stopped(const struct drain *drain, const struct position *rows, size_t len)
+static bool any_waits(const struct drain *drain, enum position_waits why, const struct position *rows,
+                      size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		for (size_t e = 0; e < drain->ends_len; e++)
-			if (rows[i].waits == WAITS_BREAKER && rows[i].partition == drain->ends[e].partition &&
+			if (rows[i].waits == why && rows[i].partition == drain->ends[e].partition &&
 			    rows[i].next < drain->ends[e].offset && view_equal_text(rows[i].topic, drain->ends[e].topic))
 				return true;
 	return false;
@@ -343,8 +347,9 @@ static enum fate look(struct drain *drain, struct worker *worker, bool *ret_done
 	enum fate fate = store_positions(drain->store, worker->cluster_id, drain->arena, &rows, &len, error);
 	if (fate != FATE_OK)
 		return fate;
-	if (!any_stopped(drain, rows, len))
+	if (!any_waits(drain, WAITS_BREAKER, rows, len))
 		drain->stopped_ms = 0;
+	drain->alarmed = any_waits(drain, WAITS_ALARM, rows, len);
 	for (size_t i = 0; i < drain->ends_len; i++)
 		if (!end_reached(drain, worker, &drain->ends[i], rows, len))
 			return FATE_OK;

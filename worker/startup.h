@@ -25,10 +25,11 @@ struct drain {
 	int64_t away_since_ms;  /* mono: since when the looks fail; 0: they do not */
 	int64_t quiet_since_ms; /* mono: since when only gate events may be left; 0: not yet */
 	int64_t stopped_ms;     /* mono: since when a partition is seen to be stopped; 0: none is */
+	bool alarmed;           /* a partition that is left alone has not reached its end */
 };
 
 FM_MUSTCHECK enum fate drain_init(struct drain *drain, struct worker *worker, struct error *error);
-/* Are those ends reached (a partition that is stopped is not waited for: stopped_ms tells), and is the outbox of this worker's shards empty (and that of gate events too, or has
+/* Are those ends reached (a partition that is stopped or left alone is not waited for: stopped_ms and alarmed tell), and is the outbox of this worker's shards empty (and that of gate events too, or has
  * it been waited for)? */
 FM_MUSTCHECK enum fate drain_look(struct drain *drain, struct worker *worker, bool *ret_done,
                                   struct error *error);

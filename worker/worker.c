@@ -206,11 +206,13 @@ static void watch_drain(struct worker *worker, struct drain *drain)
 	}
 	if (fate != FATE_OK)
 		log_error(LOG_LEVEL_DEBUG, "drain", &error);
-	if (done && drain->stopped_ms != 0) {
+	if (done && (drain->stopped_ms != 0 || drain->alarmed)) {
 		(void)error_set(
 			&error, FATE_RETRY, ERR_STALE,
-			"drain: a partition is stopped, for most of its records become dead letters; all others are "
-			"done: look at the lines above, mend it or let them through, then run it again");
+			"drain: a partition is %s; all others are done: look at the lines above, %s, then run it again",
+			drain->alarmed ? "left alone, for what was to be read next is not there"
+						   : "stopped, for most of its records become dead letters",
+			drain->alarmed ? "and at docs/recovery.md" : "mend it or let them through");
 		worker_fail(worker, "worker", &error);
 	} else if (done) {
 		log_info("worker", "drained: everything that stood on the topics at the start is dealt with");

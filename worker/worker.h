@@ -58,6 +58,7 @@ struct worker {
 	_Atomic int fenced_shards;                 /* relays that something else fences again and again */
 	char mark[STORE_MARK_CAP];                 /* of the installation, part of the names in the group */
 	_Atomic bool caught_up;                    /* intake: approvals are not held back any more */
+	_Atomic int alarmed_parts;                 /* intake: partitions that it leaves alone */
 	_Atomic int stopped_parts;                 /* intake: partitions that its breaker has stopped */
 	_Atomic int probing_parts;                 /* of those: that are being tried just now */
 	pthread_mutex_t mutex;                     /* of the condition only */
@@ -97,6 +98,9 @@ struct worker_options {
 	bool adopt_group;
 	const char *const *command; /* only for the log */
 	int64_t patience_ms;        /* how long a start waits for the world; 0: for ever, or what a drain has */
+	/* Before anything is written: what it returns other than OK ends the start. With the store of the start. */
+	enum fate (*look)(void *context, struct store *store, struct error *error);
+	void *context;
 	const char *const *resumes_topics; /* besides those of the configuration: of an earlier one */
 	size_t resumes_topics_len;
 	bool look_only; /* the installation is read, and nothing is written */

@@ -234,6 +234,32 @@ def test_offsets_that_are_gone(make_world):
     alarm = next(line for line in worker.log.splitlines() if "ALARM" in line)
     assert f"{name} [0]" in alarm and "are gone: retention was shorter" in alarm and "fermata rebuild" in alarm, alarm
     pending(world, partition=1)
+    wait_not_ready(worker, "partitions that are left alone", "1", "docs/recovery.md")
+    assert "fermata_intake_alarmed_partitions 1" in worker.metrics()
+    worker.stop()
+    said = world.run("worker", "--drain", rc=75).err
+    assert "a partition is left alone" in said and "drained: everything" not in said, said
+    world.sql("DELETE FROM fermata.kafka_offset WHERE topic = %s AND partition = 0", name)  # docs/recovery.md
+    world.run("worker", "--drain")
+    assert len(world.sql("SELECT 1 FROM fermata.checkpoint")) == 3
+
+
+def test_a_topic_is_made_anew_under_a_worker(make_world):
+    """Nothing of the new one is read before it is compared with the old one, so nothing of it is lost without a word."""
+    world = make_world(partitions=1)
+    worker = world.start_worker()
+    old = [pending(world) for _ in range(4)]
+    wait_ready(world, worker)
+    name = world.topics["suspends"]
+    topics.delete_topics(world.kafka.bootstrap, [name])
+    wait_for(lambda: "fermata topics create" in worker.log, lambda: f"it to be missed: {worker.log[-2000:]}")
+    topics.create_topics(world.kafka.bootstrap, {name: 1}, {name: {"message.timestamp.type": "LogAppendTime"}})
+    world.sender.prime(name)
+    for _ in range(10):
+        world.suspend()
+    wait_for(lambda: "ALARM" in worker.log and "made anew" in worker.log, lambda: worker.log[-2000:])
+    wait_not_ready(worker, "partitions that are left alone")
+    assert len(world.sql("SELECT 1 FROM fermata.checkpoint")) == len(old)
 
 
 def test_partitions_were_added(make_world):

@@ -366,6 +366,18 @@ def test_a_topic_of_earlier_routes(make_world):
         worlds.topics.delete_topics(world.kafka.bootstrap, [elsewhere])
 
 
+def test_what_is_refused_changes_nothing(fermata):
+    """Neither beside what is there nor with a topic that holds no resumes: the installation knows what it knew."""
+    for kind in ("suspends", "approvals", "gates", "dead_letters"):
+        said = fermata.run("rebuild", "--resumes", fermata.topics[kind], rc=2).err
+        assert fermata.topics[kind] in said and f"topics.{kind}" in said, said
+    fermata.run("worker", "--drain")
+    known = fermata.sql("SELECT topic FROM fermata.resumes_topic")
+    said = fermata.run("rebuild", "--resumes", "elsewhere", rc=1).err
+    assert "is not empty" in said or "has" in said, said
+    assert fermata.sql("SELECT topic FROM fermata.resumes_topic") == known
+
+
 # ---- what would come back ------------------------------------------------------------------
 
 
