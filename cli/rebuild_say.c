@@ -161,6 +161,10 @@ static const char *state_remark(const struct rebuild_report *report, enum gate_s
 	if (state == GATE_IN_DOUBT)
 		return "whether they were published cannot be known: `fermata in-doubt list`, then `fermata in-doubt "
 			   "resume ID` or `fermata in-doubt drop ID --reason TEXT`";
+	if (state == GATE_DECIDED && report->progress.phases[REBUILD_RESUMES].of == 0)
+		return "a worker publishes them. No resumes topic holds a record: where one was made anew, their "
+		       "executors "
+			   "get what they had before once more";
 	if (state == GATE_DECIDED)
 		return "a worker publishes them";
 	if (state == GATE_RESUMED && report->contents.bare > 0)

@@ -135,6 +135,13 @@ def test_what_was_decided_and_not_published(fermata):
     fermata.wait_resume(sent.id)
 
 
+def test_no_resumes_at_all(fermata):
+    """Nothing was published, or its topic was made anew: that cannot be told apart, so it is said."""
+    fermata.decide(fermata.suspend())
+    done = fermata.run("rebuild")
+    assert "DECIDED" in done.out and "No resumes topic holds a record" in done.out, done
+
+
 def test_early_decisions_whose_time_is_over(make_world):
     """They end as the reaper ends them: refused, no_suspend."""
     world = make_world(settings={"worker.unclaimed_ttl": "1s"})
