@@ -110,7 +110,8 @@ int cmd_rebuild(struct cli *cli)
 	if (fate == FATE_OK)
 		fate = cli_given(cli, "dry-run") ? dry_run(cli, &options, &error) : rebuild(cli, &options, &error);
 	free(topics);
-	if (fate != FATE_OK && strstr(error.message, "PostgreSQL") == NULL)
+	if (fate != FATE_OK && strstr(error.message, "PostgreSQL") == NULL &&
+	    strstr(error.message, "database") == NULL)
 		fate = kafka_away(cli, &error);
 	return fate == FATE_OK ? EXIT_YES : cli_fail(&error);
 }

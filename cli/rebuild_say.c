@@ -163,7 +163,7 @@ static const char *state_remark(const struct rebuild_report *report, enum gate_s
 			   "resume ID` or `fermata in-doubt drop ID --reason TEXT`";
 	if (state == GATE_DECIDED && report->progress.phases[REBUILD_RESUMES].of == 0)
 		return "a worker publishes them. No resumes topic holds a record: where one was made anew, their "
-		       "executors "
+			   "executors "
 			   "get what they had before once more";
 	if (state == GATE_DECIDED)
 		return "a worker publishes them";
