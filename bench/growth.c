@@ -62,17 +62,6 @@ static enum fate grow(struct run *run, uint32_t count, struct error *error)
 	return fate == FATE_OK ? await_retention(run, run->made + count, error) : fate;
 }
 
-static enum fate let_some_sleep(struct run *run, uint32_t count, struct error *error)
-{
-	enum fate fate = run_send_suspends(run, count, error);
-
-	if (fate == FATE_OK)
-		fate = run_start_worker(run, NULL, error);
-	if (fate == FATE_OK)
-		fate = run_await_suspends(run, NULL, error);
-	return fate == FATE_OK ? run_await_gates(run, error) : fate;
-}
-
 enum fate phase_growth(struct run *run, struct error *error)
 {
 	uint32_t count = run->plan->sessions / SHARE > LEAST ? run->plan->sessions / SHARE : LEAST;
@@ -87,7 +76,7 @@ enum fate phase_growth(struct run *run, struct error *error)
 	enum fate fate = look_at_disk(run, &before, error);
 
 	if (fate == FATE_OK)
-		fate = let_some_sleep(run, count, error);
+		fate = run_take_in(run, count, error);
 	if (fate == FATE_OK)
 		fate = look_at_disk(run, &once, error);
 	if (fate == FATE_OK)

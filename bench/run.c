@@ -167,17 +167,9 @@ enum fate run_await_ready(struct run *run, struct error *error)
 	return fate;
 }
 
-const char *run_topic(const struct run *run, enum param topic)
+enum fate run_take_in(struct run *run, uint32_t count, struct error *error)
 {
-	return config_text(run->place->config, topic);
-}
-
-/* ---- the phases ---- */
-
-/* Everything has been done once before it is measured: caches are warm, plans are made, pages are there. */
-static enum fate warm_up(struct run *run, struct error *error)
-{
-	enum fate fate = run_send_suspends(run, run->plan->few, error);
+	enum fate fate = run_send_suspends(run, count, error);
 
 	if (fate == FATE_OK)
 		fate = run_start_worker(run, NULL, error);
@@ -187,6 +179,13 @@ static enum fate warm_up(struct run *run, struct error *error)
 		fate = run_await_gates(run, error);
 	return fate;
 }
+
+const char *run_topic(const struct run *run, enum param topic)
+{
+	return config_text(run->place->config, topic);
+}
+
+/* ---- the phases ---- */
 
 static bool wanted(const struct run *run, enum bench_phase phase)
 {
@@ -205,8 +204,11 @@ static enum fate run_phases(struct run *run, struct error *error)
 		{ BENCH_GROWTH, BENCH_GROWTH, phase_growth },
 	};
 	bool settled = run->plan->settled > 0;
-	enum fate fate = wanted(run, BENCH_ASLEEP) && !settled ? FATE_OK : warm_up(run, error);
+	enum fate fate = FATE_OK;
 
+	/* Everything has been done once before it is measured: caches are warm, plans are made, pages are there. */
+	if (!wanted(run, BENCH_ASLEEP) || settled)
+		fate = run_take_in(run, run->plan->few, error);
 	if (fate == FATE_OK && settled)
 		fate = settled_fill(run, error);
 	run->host->stop(run->host->context, false);

@@ -72,6 +72,9 @@ void run_progress(struct run *run, const char *doing, int64_t done, int64_t of);
 FM_MUSTCHECK enum fate run_long(struct run *run, const char *sql, const char *doing, struct error *error);
 FM_MUSTCHECK enum fate run_start_worker(struct run *run, long *ret_pid, struct error *error);
 FM_MUSTCHECK enum fate run_await_ready(struct run *run, struct error *error);
+/* Puts count more sessions to sleep: their suspend events, a worker that takes them in, and their gate events published. The worker
+ * still runs then. */
+FM_MUSTCHECK enum fate run_take_in(struct run *run, uint32_t count, struct error *error);
 const char *run_topic(const struct run *run, enum param topic);
 
 /* ---- traffic (traffic.c) ---- */

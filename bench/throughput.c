@@ -70,16 +70,10 @@ enum fate phase_suspend(struct run *run, struct error *error)
 static enum fate need_asleep(struct run *run, uint32_t count, struct error *error)
 {
 	uint32_t asleep = run->made - run->decided;
-	enum fate fate = asleep < count ? run_send_suspends(run, count - asleep, error) : FATE_OK;
 
 	if (asleep >= count)
 		return FATE_OK;
-	if (fate == FATE_OK)
-		fate = run_start_worker(run, NULL, error);
-	if (fate == FATE_OK)
-		fate = run_await_suspends(run, NULL, error);
-	if (fate == FATE_OK)
-		fate = run_await_gates(run, error);
+	enum fate fate = run_take_in(run, count - asleep, error);
 	run->host->stop(run->host->context, false);
 	return fate;
 }
