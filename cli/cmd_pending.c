@@ -15,7 +15,7 @@ static void fill_cells(const struct checkpoint *row, int64_t now, struct listing
 	char *since = texts->text[0], *expires = texts->text[1], *approved = texts->text[2];
 	bool trouble = row->state != GATE_PENDING;
 
-	format_span(listing_span(row->suspended_at, now), since, sizeof(texts->text[0]));
+	clock_span(listing_span(row->suspended_at, now), since, sizeof(texts->text[0]));
 	format_ago(row->expires_at, now, expires, sizeof(texts->text[1]));
 	snprintf(approved, sizeof(texts->text[2]), "%" PRId32 " of %" PRId32, row->approvals,
 	         row->required_approvals);

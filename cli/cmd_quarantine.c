@@ -17,7 +17,7 @@ static const char *const titles[] = { "CHECKPOINT", "SESSION", "AGENT", "SINCE",
 static void fill_cells(const struct checkpoint *row, int64_t now, struct listing_texts *texts,
                        struct cell *cells)
 {
-	format_span(listing_span(row->changed_at, now), texts->text[0], sizeof(texts->text[0]));
+	clock_span(listing_span(row->changed_at, now), texts->text[0], sizeof(texts->text[0]));
 	cells[0].text = view_of(texts->id);
 	cells[1] = (struct cell){ row->session_id, COLOUR_BOLD };
 	cells[2].text = row->agent;

@@ -3,6 +3,7 @@
 #define FERMATA_CLI_DOCTOR_H
 
 #include "cli/cli.h"
+#include "consumer/reader.h"
 #include "store/store_facts.h"
 
 enum finding {
@@ -16,6 +17,7 @@ struct doctor {
 	struct cli *cli;
 	size_t wrong;
 	struct arena *arena;             /* of what the database knows */
+	bool migrated;                   /* the database can be asked, and its tables are those of this version */
 	struct view cluster;             /* that the installation is for; null when that is not known */
 	char mark[STORE_MARK_CAP];       /* of the installation; empty when it is not known */
 	struct resumes_topic *published; /* with the partitions that each had when it was first published to */
@@ -38,5 +40,7 @@ void doctor_keyring(struct doctor *doctor);
 void doctor_schemas(struct doctor *doctor);
 void doctor_postgres(struct doctor *doctor);
 void doctor_kafka(struct doctor *doctor);
+/* A part of doctor_kafka's: what needs both, when all topics are there. */
+void doctor_waits(struct doctor *doctor, struct reader *reader, const char *cluster);
 
 #endif

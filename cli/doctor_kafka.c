@@ -175,6 +175,7 @@ void doctor_kafka(struct doctor *doctor)
 		compare_cluster(doctor, cluster);
 		check_group(doctor, reader);
 		look_at_topics(doctor, reader, arena);
+		doctor_waits(doctor, reader, cluster);
 		check_transactions(doctor);
 	}
 	reader_close(reader, 2000);

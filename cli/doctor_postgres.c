@@ -141,8 +141,8 @@ static void check_retention(struct doctor *doctor, struct store *store)
 	else
 		doctor_say(doctor, FINDING_OK, "retention", NULL,
 		           "sealed states go %s after they were settled, rows %s",
-		           format_span(keep, kept, sizeof(kept)),
-		           rows > 0 ? format_span(rows, kept_rows, sizeof(kept_rows)) : "stay for ever");
+		           clock_span(keep, kept, sizeof(kept)),
+		           rows > 0 ? clock_span(rows, kept_rows, sizeof(kept_rows)) : "stay for ever");
 }
 
 /* What only an operator can lead on. */
@@ -215,6 +215,7 @@ void doctor_postgres(struct doctor *doctor)
 		doctor_say_error(doctor, FINDING_WRONG, "tables", NULL, &error);
 	} else {
 		doctor_say(doctor, FINDING_OK, "tables", NULL, "are those of this version");
+		doctor->migrated = true;
 		check_installation(doctor, store);
 		check_retention(doctor, store);
 		check_set_aside(doctor, store);

@@ -32,7 +32,7 @@ static void put_progress(struct buffer *out, const struct rebuild_progress *prog
 	for (int i = 0; i < REBUILD_PHASES; i++)
 		put_phase(out, progress, (enum rebuild_phase)i);
 	if (progress->left_s > 0)
-		buffer_printf(out, "  about %s left", format_span(progress->left_s * US_PER_S, left, sizeof(left)));
+		buffer_printf(out, "  about %s left", clock_span(progress->left_s * US_PER_S, left, sizeof(left)));
 }
 
 static void put_progress_json(struct buffer *out, const struct rebuild_progress *progress)
@@ -215,7 +215,7 @@ enum fate rebuild_say_report(const struct cli *cli, const struct rebuild_report 
 		records += report->progress.phases[i].of;
 	if (!cli->json)
 		printf("rebuilt out of %" PRId64 " records in %s\n", records,
-		       format_span(report->took_ms * 1000, took, sizeof(took)));
+		       clock_span(report->took_ms * 1000, took, sizeof(took)));
 	fate = say_states(cli, report, error);
 	if (fate == FATE_OK)
 		fate = say_letters(cli, report, error);

@@ -174,27 +174,6 @@ size_t text_cut(struct view text, size_t columns)
 
 /* ---- times ---- */
 
-char *format_span(int64_t us, char *text, size_t cap)
-{
-	static const struct {
-		int64_t seconds;
-		int64_t until; /* seconds from which on the next unit reads better */
-		const char *name;
-	} units[] = {
-		{ 1, 120, "s" },
-		{ 60, 7200, "min" },
-		{ 3600, 172800, "h" },
-		{ 86400, 0, "d" },
-	};
-	int64_t seconds = us / US_PER_S;
-	size_t i = 0;
-
-	while (units[i].until != 0 && seconds >= units[i].until)
-		i++;
-	snprintf(text, cap, "%" PRId64 " %s", seconds / units[i].seconds, units[i].name);
-	return text;
-}
-
 char *format_ago(int64_t at, int64_t now, char *text, size_t cap)
 {
 	char span[32];
@@ -210,9 +189,9 @@ char *format_ago(int64_t at, int64_t now, char *text, size_t cap)
 	if (us < US_PER_S && us > -US_PER_S)
 		snprintf(text, cap, "now");
 	else if (us > 0)
-		snprintf(text, cap, "%s ago", format_span(us, span, sizeof(span)));
+		snprintf(text, cap, "%s ago", clock_span(us, span, sizeof(span)));
 	else
-		snprintf(text, cap, "in %s", format_span(-us, span, sizeof(span)));
+		snprintf(text, cap, "in %s", clock_span(-us, span, sizeof(span)));
 	return text;
 }
 

@@ -36,8 +36,6 @@ size_t text_cut(struct view text, size_t columns);
 
 /* "3 h ago", "in 2 d", "now"; "-" for TIME_NONE. cap >= 32. Returns text. */
 char *format_ago(int64_t at, int64_t now, char *text, size_t cap);
-/* How long: "12 s", "3 h", "2 d". */
-char *format_span(int64_t us, char *text, size_t cap);
 /* "2026-11-30 06:45:52 UTC (3 h ago)", in the zone of the machine; "-" for TIME_NONE. cap >= 96. */
 char *format_when(int64_t at, int64_t now, char *text, size_t cap);
 /* The first half of it. cap >= 48. */

@@ -105,7 +105,7 @@ static void put_question(struct buffer *out, const struct way_out *way, const st
 	buffer_append_text(out, ": ");
 	put_clean(out, row->title);
 	buffer_printf(out, "\n%s for %s: ", way->word,
-	              format_span(listing_span(row->changed_at, now), since, sizeof(since)));
+	              clock_span(listing_span(row->changed_at, now), since, sizeof(since)));
 	put_clean_lines(out, row->reason, 4);
 	buffer_printf(out, "\nverdict: %s\n%s [y/N] ", row->has_verdict ? verdict_name(row->verdict) : "none yet",
 	              way->question);

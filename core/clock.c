@@ -24,6 +24,27 @@ int64_t clock_mono_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+char *clock_span(int64_t us, char *text, size_t cap)
+{
+	static const struct {
+		int64_t seconds;
+		int64_t until; /* seconds from which on the next unit reads better */
+		const char *name;
+	} units[] = {
+		{ 1, 120, "s" },
+		{ 60, 7200, "min" },
+		{ 3600, 172800, "h" },
+		{ 86400, 0, "d" },
+	};
+	int64_t seconds = us / US_PER_S;
+	size_t i = 0;
+
+	while (units[i].until != 0 && seconds >= units[i].until)
+		i++;
+	snprintf(text, cap, "%" PRId64 " %s", seconds / units[i].seconds, units[i].name);
+	return text;
+}
+
 char *clock_format(int64_t real_us, char *text, size_t cap)
 {
 	/* Rounded down, so that the microseconds count forwards before 1970 too. */

@@ -14,6 +14,8 @@ int64_t clock_mono_ms(void);
 /* RFC 3339 with microseconds and Z ("2026-11-30T06:45:52.123456Z"); times outside of the years
  * 0000 to 9999 are written as the number of microseconds. cap >= 32. Returns text. */
 char *clock_format(int64_t real_us, char *text, size_t cap);
+/* How long: "12 s", "3 h", "2 d". cap >= 24. Returns text. */
+char *clock_span(int64_t us, char *text, size_t cap);
 
 /*
  * Waits that grow: decorrelated jitter, min_ms to max_ms.

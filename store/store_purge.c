@@ -3,6 +3,7 @@
 
 #include "core/failpoint.h"
 #include "store/store_connection.h"
+#include "store/store_lows.h"
 #include "store/store_record.h"
 
 #define GATES_MAX 5000 /* gate events of open sessions wait behind as many tombstones at most */
@@ -14,20 +15,16 @@ static const struct statement count_gates = {
 	"SELECT count(*) FROM (SELECT FROM fermata.gate_outbox LIMIT $1::integer) g",
 };
 
-/* Is the record at those coordinates gone from Kafka? */
-#define LOWS            " unnest($6::text[], $7::integer[], $8::bigint[]) l (topic, partition, low)"
-#define GONE(t, p, off) "l.topic = " t " AND l.partition = " p " AND " off " < l.low"
-
 static const struct statement select_page = {
 	"looking for rows to purge",
 	"SELECT c.suspended_at, c.checkpoint_id,"
 	" coalesce(fermata.settled_at(c.state, c.changed_at, c.decided_at) < $5::bigint, false)"
-	" AND EXISTS (SELECT FROM" LOWS " WHERE " GONE(
+	" AND EXISTS (SELECT FROM" LOWS("6", "7", "8") " WHERE " GONE(
 		"c.suspend_topic", "c.suspend_partition",
 		"c.suspend_offset") ")"
 							" AND NOT EXISTS (SELECT FROM fermata.decision d WHERE d.checkpoint_id = ANY "
 							"(ARRAY[c.checkpoint_id])"
-							" AND NOT EXISTS (SELECT FROM" LOWS " WHERE " GONE(
+							" AND NOT EXISTS (SELECT FROM" LOWS("6", "7", "8") " WHERE " GONE(
 								"d.topic", "d.partition",
 								"d.\"offset\"") "))"
 												" FROM fermata.checkpoint c"
@@ -148,19 +145,6 @@ static enum fate locked_rows(void *context, const PGresult *rows, struct error *
 
 /* ---- one page ---- */
 
-static void param_lows(struct params *params, const struct purge_page *page)
-{
-	param_array(params, PG_TEXT, page->lows_len);
-	for (size_t i = 0; i < page->lows_len; i++)
-		item_name(params, page->lows[i].topic);
-	param_array(params, PG_INT4, page->lows_len);
-	for (size_t i = 0; i < page->lows_len; i++)
-		item_int4(params, page->lows[i].partition);
-	param_array(params, PG_INT8, page->lows_len);
-	for (size_t i = 0; i < page->lows_len; i++)
-		item_int8(params, page->lows[i].low);
-}
-
 static enum fate look_at_page(struct store *store, const struct purge_page *page, struct candidates *list,
                               bool *ret_busy, struct error *error)
 {
@@ -175,7 +159,7 @@ static enum fate look_at_page(struct store *store, const struct purge_page *page
 	param_int8(params, page->until_at);
 	param_int4(params, (int32_t)page->rows);
 	param_int8(params, page->settled_before);
-	param_lows(params, page);
+	param_lows(params, page->lows, page->lows_len);
 	store_send(store, &select_page, params, &(struct answer){ .rows = candidate_rows, .context = list });
 	enum fate fate = transaction_flush(store, error);
 	*ret_busy = gates >= GATES_MAX;

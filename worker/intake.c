@@ -230,6 +230,12 @@ static enum fate on_gone(struct intake *intake, const struct record *at, struct 
 	if (part->verify) /* only the record before the position has gone, between the question and the fetch */
 		return error_set(error, FATE_RETRY, ERR_STALE, "%s [%" PRId32 "]: its beginning has moved on",
 		                 part->topic, part->partition);
+	int64_t low, end;
+	fate = reader_range(intake->reader, part->topic, part->partition, ASK_MS, &low, &end, error);
+	if (fate != FATE_OK)
+		return fate;
+	if (part->durable < low)
+		return intake_alarm_gone(intake, part, low, error);
 	return intake_alarm(intake, part, "the offset to read next does not exist any more", error);
 }
 

@@ -152,6 +152,9 @@ struct part *intake_part(struct intake *intake, const char *topic, int32_t parti
 /* The partition cannot be read any more: it is left alone, the row says so, and so does the log. */
 FM_MUSTCHECK enum fate intake_alarm(struct intake *intake, struct part *part, const char *why,
                                     struct error *error);
+/* The same, for what was to be read next, up to low, the first offset that is still there. */
+FM_MUSTCHECK enum fate intake_alarm_gone(struct intake *intake, struct part *part, int64_t low,
+                                         struct error *error);
 
 /* ---- intake_breaker.c: partitions most of whose records become dead letters ---- */
 

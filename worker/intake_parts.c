@@ -6,6 +6,7 @@
 #include "core/metrics.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,6 +122,16 @@ enum fate intake_alarm(struct intake *intake, struct part *part, const char *why
 	count_alarmed(intake);
 	return store_position_waits(intake->store, intake->worker->cluster_id, part->topic, part->partition,
 	                            WAITS_ALARM, error);
+}
+
+enum fate intake_alarm_gone(struct intake *intake, struct part *part, int64_t low, struct error *error)
+{
+	char why[256];
+	snprintf(why, sizeof(why),
+	         "the %s from offset %" PRId64 " to %" PRId64
+	         " are gone, and were never taken in: retention was shorter than the wait",
+	         part->suspends ? "suspends" : "decisions", part->durable, low - 1);
+	return intake_alarm(intake, part, why, error);
 }
 
 /* ---- the assignment ---- */
@@ -360,10 +371,7 @@ static enum fate check_place(struct intake *intake, struct part *part, int64_t *
 		                    "made anew, or this is another cluster",
 		                    error);
 	if (part->durable < low)
-		return intake_alarm(intake, part,
-		                    "records between the position in the database and the first one that Kafka still "
-		                    "has are gone: retention was shorter than the wait",
-		                    error);
+		return intake_alarm_gone(intake, part, low, error);
 	part->verify =
 		part->last.has_last && part->last.last_offset >= low && part->last.last_offset < part->durable;
 	if (part->verify)

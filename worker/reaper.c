@@ -1,5 +1,6 @@
 #include "worker/learn.h"
 #include "worker/retention.h"
+#include "worker/waits.h"
 
 #include "core/failpoint.h"
 #include "core/log.h"
@@ -45,6 +46,7 @@ struct reaper {
 	struct retention retention;
 	int64_t sweep_at_ms;
 	int64_t days_at_ms;
+	int64_t waits_at_ms;
 
 	struct ends approvals;
 	struct ends suspends;
@@ -280,6 +282,8 @@ void *reaper_thread(void *argument)
 			fate = sweep(&reaper, &error);
 		if (fate == FATE_OK)
 			fate = retention_tick(&reaper.retention, &error);
+		if (fate == FATE_OK)
+			waits_tick(worker, reaper.store, reaper.arena, &reaper.waits_at_ms);
 		if (fate == FATE_OK)
 			worker_part_ok(worker, PART_REAPER, true);
 		else

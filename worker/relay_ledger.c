@@ -274,6 +274,19 @@ static enum fate run_reading(struct relay *relay, struct reading *reading, struc
 	return FATE_OK;
 }
 
+/* An empty database knows nothing of any ledger, so there is nothing to be said about how far it had got. */
+static void say_cut(const struct relay *relay, int64_t next, int64_t low)
+{
+	if (next != LEDGER_NONE)
+		log_warn(
+			"relay",
+			"%s [%" PRId32 "]: the resumes from offset %" PRId64 " to %" PRId64
+			" are gone before the database has read them (it is older than the topic's retention): what was "
+			"decided before the first one that is left, and is not marked, becomes IN_DOUBT (`fermata "
+			"in-doubt`)",
+			relay->topic, relay->partition, next, low - 1);
+}
+
 /* Where to begin, and whether something may have been published that is not there to be read any more. */
 static enum fate plan_reading(struct relay *relay, struct reading *reading, struct error *error)
 {
@@ -298,8 +311,10 @@ static enum fate plan_reading(struct relay *relay, struct reading *reading, stru
 	reading->position = ledger.next == LEDGER_NONE || cut ? low : ledger.next;
 	reading->until = high;
 	reading->doubt_open = cut;
-	if (cut)
+	if (cut) {
 		relay->doubt.below = low;
+		say_cut(relay, ledger.next, low);
+	}
 	reading->rebuild = relay->rebuilding || ledger.next == LEDGER_NONE ||
 	                   memcmp(ledger.routes_digest, relay_rebuilding, sizeof(ledger.routes_digest)) == 0;
 	reading->latest = TIME_NONE;

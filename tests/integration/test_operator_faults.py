@@ -1,7 +1,7 @@
 """What goes wrong around a worker by somebody's hand: it holds what it can, and says in words what to do.
 
 A second group on the database and wrong brokers are in test_commands and test_doctor, records that are kept for too short
-a time in test_doctor, a database before `fermata migrate` in test_health.
+a time in test_waits and test_doctor, a database before `fermata migrate` in test_health.
 """
 
 import contextlib
@@ -232,7 +232,7 @@ def test_offsets_that_are_gone(make_world):
     worker = world.start_worker()
     wait_for(lambda: "ALARM" in worker.log, lambda: f"an alarm: {worker.log[-2000:]}")
     alarm = next(line for line in worker.log.splitlines() if "ALARM" in line)
-    assert f"{name} [0]" in alarm and "are gone: retention was shorter" in alarm and "fermata rebuild" in alarm, alarm
+    assert f"{name} [0]" in alarm and "from offset 1 to 3 are gone, and were never taken in" in alarm and "fermata rebuild" in alarm, alarm
     pending(world, partition=1)
     wait_not_ready(worker, "partitions that are left alone", "1", "docs/recovery.md")
     assert "fermata_intake_alarmed_partitions 1" in worker.metrics()

@@ -1,0 +1,84 @@
+#include "store/store_waits.h"
+
+#include "store/store_connection.h"
+#include "store/store_lows.h"
+#include "store/store_row.h"
+
+void param_lows(struct params *params, const struct kafka_low *lows, size_t len)
+{
+	param_array(params, PG_TEXT, len);
+	for (size_t i = 0; i < len; i++)
+		item_name(params, lows[i].topic);
+	param_array(params, PG_INT4, len);
+	for (size_t i = 0; i < len; i++)
+		item_int4(params, lows[i].partition);
+	param_array(params, PG_INT8, len);
+	for (size_t i = 0; i < len; i++)
+		item_int8(params, lows[i].low);
+}
+
+#define LOOKED                                                                                               \
+	"SELECT c.checkpoint_id, c.state, c.approvals, c.appended_at, c.suspend_topic, c.suspend_partition,"     \
+	" c.suspend_offset FROM fermata.checkpoint c"
+
+#define WAITS_OF(looked)                                                                                     \
+	"WITH looked AS (" looked "), waiting AS MATERIALIZED ("                                                 \
+	"SELECT * FROM looked WHERE state IN ('PENDING', 'DECIDED', 'QUARANTINED', 'IN_DOUBT')"                  \
+	"), early AS MATERIALIZED ("                                                                             \
+	"SELECT d.topic, d.partition, d.\"offset\" FROM ("                                                       \
+	"SELECT w.checkpoint_id FROM waiting w WHERE w.state = 'PENDING' AND w.approvals > 0"                    \
+	" UNION ALL SELECT u.checkpoint_id FROM fermata.unclaimed u"                                             \
+	") c JOIN fermata.decision d ON d.checkpoint_id = ANY (ARRAY[c.checkpoint_id])"                          \
+	" WHERE d.outcome IN ('counted', 'waiting')"                                                             \
+	") SELECT (SELECT count(*) FROM waiting), (SELECT min(w.appended_at) FROM waiting w),"                   \
+	" (SELECT count(*) FROM waiting w WHERE EXISTS (SELECT FROM" LOWS("1", "2", "3") " WHERE " GONE(         \
+		"w.suspend_topic", "w.suspend_partition",                                                            \
+		"w.suspend_offset") ")),"                                                                            \
+							" (SELECT count(*) FROM early), (SELECT count(*) FROM early d WHERE EXISTS "     \
+							"(SELECT FROM" LOWS("1", "2", "3") " WHERE " GONE(                               \
+								"d.topic", "d.partition",                                                    \
+								"d.\"offset\"") ")),"                                                        \
+												" (SELECT max(e.expires_at) FROM fermata.expiry e WHERE "    \
+												"e.sent_at IS NULL)"
+
+static const struct statement waits_all = {
+	"looking at all that waits",
+	WAITS_OF(LOOKED),
+};
+
+/* By an index that is there: what waits longest stands at its beginning, among what was settled and is kept. */
+static const struct statement waits_oldest = {
+	"looking at what waits longest",
+	WAITS_OF(LOOKED " ORDER BY c.suspended_at, uuid_send(c.checkpoint_id) LIMIT $4::bigint"),
+};
+
+static enum fate waits_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct store_waits *waits = context;
+	struct row row = row_at(rows, 0, NULL);
+
+	waits->waiting = row_int8(&row);
+	waits->oldest = row_time(&row);
+	waits->gone = row_int8(&row);
+	waits->decisions = row_int8(&row);
+	waits->decisions_gone = row_int8(&row);
+	waits->latest_expiry = row_time(&row);
+	return row_end(&row, error);
+}
+
+enum fate store_waits(struct store *store, const struct kafka_low *lows, size_t lows_len, size_t most,
+                      struct store_waits *ret_waits, struct error *error)
+{
+	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
+
+	*ret_waits = (struct store_waits){ .oldest = TIME_NONE, .latest_expiry = TIME_NONE };
+	if (fate != FATE_OK)
+		return fate;
+	struct params *params = store_params(store);
+	param_lows(params, lows, lows_len);
+	if (most != STORE_WAITS_ALL)
+		param_int8(params, (int64_t)most);
+	store_send(store, most != STORE_WAITS_ALL ? &waits_oldest : &waits_all, params,
+	           &(struct answer){ .rows = waits_rows, .context = ret_waits });
+	return transaction_finish(store, error);
+}

@@ -1,0 +1,36 @@
+/*
+ * waits.h - does Kafka keep records for as long as what came of them waits? A checkpoint lives on in PostgreSQL when its
+ * record has gone, and nobody misses it, until the database is lost: a rebuild finds what the topics have.
+ */
+#ifndef FERMATA_WORKER_WAITS_H
+#define FERMATA_WORKER_WAITS_H
+
+#include "consumer/reader.h"
+#include "store/store_waits.h"
+#include "worker/worker.h"
+
+#define WAITS_FOR_EVER INT64_C(-1)
+#define WAITS_UNKNOWN  INT64_C(-2)
+
+struct waits {
+	const struct config *config;
+	struct store_waits found;
+	int64_t suspends_ms,
+		approvals_ms; /* retention.ms, or WAITS_FOR_EVER, or WAITS_UNKNOWN: the brokers do not say */
+};
+
+/* Asks Kafka and the database. most: as for store_waits. What is asked for lives in the arena until the call is over. */
+FM_MUSTCHECK enum fate waits_ask(const struct config *config, struct reader *ends, struct store *store,
+                                 size_t most, int timeout_ms, struct arena *arena, struct waits *ret_waits,
+                                 struct error *error);
+
+/* what: what is so, and what that means; mend: what to do about it. */
+typedef void waits_say(void *context, const char *what, const char *mend);
+/* Says each thing that waits for longer than its topic keeps records, or will; now in us. Pure. Returns how many. */
+size_t waits_judge(const struct waits *waits, int64_t now, waits_say *say, void *context);
+
+/* At the start, then once a day, at the checkpoints that are the oldest: warns in the log. *at_ms is 0 at first. Kafka or
+ * PostgreSQL away: another time. */
+void waits_tick(struct worker *worker, struct store *store, struct arena *arena, int64_t *at_ms);
+
+#endif
