@@ -18,20 +18,20 @@ static const struct statement count_gates = {
 static const struct statement select_page = {
 	"looking for rows to purge",
 	"SELECT c.suspended_at, c.checkpoint_id,"
-	" coalesce(fermata.settled_at(c.state, c.changed_at, c.decided_at) < $5::bigint, false)"
-	" AND EXISTS (SELECT FROM" LOWS("6", "7", "8") " WHERE " GONE(
+	" coalesce(fermata.settled_at(c.state, c.changed_at, c.decided_at) < $8::bigint, false)"
+	" AND EXISTS (SELECT FROM" LOWS("1", "2", "3") " WHERE " GONE(
 		"c.suspend_topic", "c.suspend_partition",
 		"c.suspend_offset") ")"
 							" AND NOT EXISTS (SELECT FROM fermata.decision d WHERE d.checkpoint_id = ANY "
 							"(ARRAY[c.checkpoint_id])"
-							" AND NOT EXISTS (SELECT FROM" LOWS("6", "7", "8") " WHERE " GONE(
+							" AND NOT EXISTS (SELECT FROM" LOWS("1", "2", "3") " WHERE " GONE(
 								"d.topic", "d.partition",
 								"d.\"offset\"") "))"
 												" FROM fermata.checkpoint c"
 												" WHERE (c.suspended_at, uuid_send(c.checkpoint_id)) >= "
-												"($1::bigint, uuid_send($2::uuid))"
-												" AND c.suspended_at <= $3::bigint ORDER BY c.suspended_at, "
-												"uuid_send(c.checkpoint_id) LIMIT $4::integer",
+												"($4::bigint, uuid_send($5::uuid))"
+												" AND c.suspended_at <= $6::bigint ORDER BY c.suspended_at, "
+												"uuid_send(c.checkpoint_id) LIMIT $7::integer",
 };
 
 /* One that intake or a relay holds is being looked at: another time. */
@@ -99,6 +99,27 @@ static const struct statement purge_rows = {
 												") SELECT count(*) FROM doomed",
 };
 
+/* By the index of those (0006_orphans.sql), which holds nothing else. One whose suspend came after all is that
+ * checkpoint's, and goes with it. */
+#define NO_CHECKPOINT                                                                                        \
+	" NOT EXISTS (SELECT FROM fermata.checkpoint c WHERE c.checkpoint_id = ANY (ARRAY[d.checkpoint_id]))"
+
+static const struct statement select_orphans = {
+	"looking for decisions without a checkpoint",
+	"SELECT d.appended_at, d.decision_id, d.appended_at < $6::bigint AND" NO_CHECKPOINT
+	" AND EXISTS (SELECT FROM" LOWS("1", "2", "3") " WHERE " GONE(
+		"d.topic", "d.partition",
+		"d.\"offset\"") ") FROM fermata.decision d"
+						" WHERE left(d.reason, 10) = 'no_suspend' AND d.decision_id >= $4::uuid"
+						" ORDER BY d.decision_id LIMIT $5::integer",
+};
+
+static const struct statement purge_orphans = {
+	"purging decisions without a checkpoint",
+	"DELETE FROM fermata.decision d WHERE d.decision_id = ANY ($1::uuid[]) AND " BELOW(
+		"d.topic", "d.partition", "d.\"offset\"") " AND" NO_CHECKPOINT,
+};
+
 /* ---- what comes back ---- */
 
 struct candidates {
@@ -154,12 +175,12 @@ static enum fate look_at_page(struct store *store, const struct purge_page *page
 	param_int4(params, GATES_MAX);
 	store_send(store, &count_gates, params, &(struct answer){ .rows = row_number, .context = &gates });
 	params = store_params(store);
+	param_lows(params, page->lows, page->lows_len);
 	param_int8(params, page->from_at);
 	param_uuid(params, &page->from_id);
 	param_int8(params, page->until_at);
 	param_int4(params, (int32_t)page->rows);
 	param_int8(params, page->settled_before);
-	param_lows(params, page->lows, page->lows_len);
 	store_send(store, &select_page, params, &(struct answer){ .rows = candidate_rows, .context = list });
 	enum fate fate = transaction_flush(store, error);
 	*ret_busy = gates >= GATES_MAX;
@@ -176,6 +197,18 @@ static enum fate lock_page(struct store *store, struct candidates *list, struct 
 	return transaction_flush(store, error);
 }
 
+/* After the locks on what is to go, so that who waited for them sees the horizons. */
+static enum fate move_horizons(struct store *store, const struct purge_page *page, struct error *error)
+{
+	struct params *params = store_params(store);
+
+	param_name(params, page->cluster_id);
+	param_int8(params, page->now);
+	store_send(store, &raise_horizons, params, NULL);
+	enum fate fate = transaction_flush(store, error);
+	return fate == FATE_OK ? failpoint(FAILPOINT_RETENTION_HORIZONS_OPEN, error) : fate;
+}
+
 static enum fate purge_page(struct store *store, const struct purge_page *page, struct candidates *list,
                             int64_t *ret_purged, struct error *error)
 {
@@ -185,16 +218,10 @@ static enum fate purge_page(struct store *store, const struct purge_page *page, 
 		fate = failpoint(FAILPOINT_RETENTION_ROWS_LOCKED, error);
 	if (fate != FATE_OK || list->ids_len == 0)
 		return fate;
-	struct params *params = store_params(store);
-	param_name(params, page->cluster_id);
-	param_int8(params, page->now);
-	store_send(store, &raise_horizons, params, NULL);
-	fate = transaction_flush(store, error);
-	if (fate == FATE_OK)
-		fate = failpoint(FAILPOINT_RETENTION_HORIZONS_OPEN, error);
+	fate = move_horizons(store, page, error);
 	if (fate != FATE_OK)
 		return fate;
-	params = store_params(store);
+	struct params *params = store_params(store);
 	param_uuids(params, list->ids, list->ids_len);
 	param_name(params, page->cluster_id);
 	store_send(store, &purge_rows, params, &(struct answer){ .rows = row_number, .context = ret_purged });
@@ -229,13 +256,62 @@ static enum fate sweep_page(struct store *store, const struct purge_page *page, 
 		fate = transaction_commit(store, error);
 	if (fate != FATE_OK || ret_swept->busy)
 		return fate;
+	ret_swept->looked = list->len;
 	ret_swept->purged = (size_t)purged;
 	ret_swept->end = !place_next(page, list, ret_swept);
 	return FATE_OK;
 }
 
-enum fate store_rows_purge(struct store *store, const struct purge_page *page, struct arena *arena,
-                           struct purge_swept *ret_swept, struct error *error)
+/* ---- decisions without a checkpoint ---- */
+
+/* No row is locked: nobody changes what is refused, and who judges a copy of one of these reads the decisions before
+ * the horizons, so that it sees the one or the other. */
+static enum fate purge_page_of_orphans(struct store *store, const struct purge_page *page,
+                                       const struct candidates *list, int64_t *ret_purged,
+                                       struct error *error)
+{
+	enum fate fate = move_horizons(store, page, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	struct params *params = store_params(store);
+	param_uuids(params, list->ids, list->ids_len);
+	param_name(params, page->cluster_id);
+	store_send(store, &purge_orphans, params, &(struct answer){ .add_count = ret_purged });
+	fate = transaction_flush(store, error);
+	return fate == FATE_OK ? failpoint(FAILPOINT_RETENTION_ROWS_OPEN, error) : fate;
+}
+
+static enum fate sweep_page_of_orphans(struct store *store, const struct purge_page *page,
+                                       struct candidates *list, struct purge_swept *ret_swept,
+                                       struct error *error)
+{
+	int64_t purged = 0;
+	struct params *params = store_params(store);
+
+	param_lows(params, page->lows, page->lows_len);
+	param_uuid(params, &page->from_id);
+	param_int4(params, (int32_t)page->rows);
+	param_int8(params, page->settled_before);
+	store_send(store, &select_orphans, params, &(struct answer){ .rows = candidate_rows, .context = list });
+	enum fate fate = transaction_flush(store, error);
+	if (fate == FATE_OK && list->ids_len > 0)
+		fate = purge_page_of_orphans(store, page, list, &purged, error);
+	if (fate == FATE_OK)
+		fate = transaction_commit(store, error);
+	if (fate != FATE_OK)
+		return fate;
+	ret_swept->looked = list->len;
+	ret_swept->purged = (size_t)purged;
+	ret_swept->end = !place_next(page, list, ret_swept);
+	return FATE_OK;
+}
+
+typedef enum fate sweep_some(struct store *store, const struct purge_page *page, struct candidates *list,
+                             struct purge_swept *ret_swept, struct error *error);
+
+static enum fate sweep_in_transaction(struct store *store, const struct purge_page *page, struct arena *arena,
+                                      sweep_some *sweep, struct purge_swept *ret_swept, struct error *error)
 {
 	struct candidates list = { .arena = arena, .ids = arena_array(arena, page->rows, sizeof(*list.ids)) };
 
@@ -245,8 +321,20 @@ enum fate store_rows_purge(struct store *store, const struct purge_page *page, s
 	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
 	if (fate != FATE_OK)
 		return fate;
-	fate = sweep_page(store, page, &list, ret_swept, error);
+	fate = sweep(store, page, &list, ret_swept, error);
 	if (fate != FATE_OK)
 		store_rollback(store);
 	return fate;
+}
+
+enum fate store_rows_purge(struct store *store, const struct purge_page *page, struct arena *arena,
+                           struct purge_swept *ret_swept, struct error *error)
+{
+	return sweep_in_transaction(store, page, arena, sweep_page, ret_swept, error);
+}
+
+enum fate store_orphans_purge(struct store *store, const struct purge_page *page, struct arena *arena,
+                              struct purge_swept *ret_swept, struct error *error)
+{
+	return sweep_in_transaction(store, page, arena, sweep_page_of_orphans, ret_swept, error);
 }

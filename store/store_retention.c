@@ -266,6 +266,7 @@ static enum fate sweep_page(struct store *store, const struct payload_page *page
 		return fate;
 	ret_swept->moved = page->move ? (size_t)count : 0;
 	ret_swept->deleted = page->move ? 0 : (size_t)count;
+	ret_swept->looked = looked;
 	ret_swept->end = (looked == list->len && list->len < page->rows) || looked == 0 ||
 	                 !next_id(&list->items[looked - 1].id, &ret_swept->next);
 	return FATE_OK;

@@ -42,6 +42,7 @@ struct payload_page {
 struct payload_swept {
 	bool end;         /* of the day; else */
 	struct uuid next; /* the next page begins here */
+	size_t looked;    /* how many were looked at */
 	size_t deleted;
 	size_t moved;
 };
@@ -83,6 +84,7 @@ struct purge_swept {
 	bool end;  /* else the next page begins with */
 	int64_t next_at;
 	struct uuid next_id;
+	size_t looked; /* how many were looked at */
 	size_t purged;
 };
 
@@ -95,5 +97,13 @@ struct purge_swept {
 FM_MUSTCHECK enum fate store_rows_purge(struct store *store, const struct purge_page *page,
                                         struct arena *arena, struct purge_swept *ret_swept,
                                         struct error *error);
+
+/*
+ * The same for decisions that were refused because no suspend event came, and of which no checkpoint is known: in the
+ * order of decision_id from from_id on; what was appended before settled_before, and is gone from Kafka, goes. `busy` is never set.
+ */
+FM_MUSTCHECK enum fate store_orphans_purge(struct store *store, const struct purge_page *page,
+                                           struct arena *arena, struct purge_swept *ret_swept,
+                                           struct error *error);
 
 #endif

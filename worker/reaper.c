@@ -16,6 +16,8 @@
  */
 
 #define TICK_MS        500
+#define BREATH_MS      100 /* between the turns of something that is not done: as long as a turn */
+#define TURN_MS        100
 #define ASK_TIMEOUT_MS 5000
 #define SLACK_US                                                                                             \
 	INT64_C(5000000)                 /* clocks of brokers and ours may differ so much: an approval in time
@@ -26,6 +28,7 @@
 #define DAYS_MS    3600000
 #define DAYS_AHEAD 4
 #define CLAIM      100
+#define SWEEP      500 /* early decisions a transaction */
 #define MIB        ((size_t)1 << 20)
 
 /* The ends of the partitions of a topic, and when they were asked for. */
@@ -44,6 +47,7 @@ struct reaper {
 	struct codec *codec;
 	struct arena *arena;
 	struct retention retention;
+	bool goes_on; /* something is left to do: the next tick comes soon */
 	int64_t sweep_at_ms;
 	int64_t days_at_ms;
 	int64_t waits_at_ms;
@@ -178,8 +182,8 @@ static enum fate send_expire(struct reaper *reaper, const struct due *due, struc
 	return fate;
 }
 
-/* Claims what is due, sends it, and keeps the claim only when Kafka has acknowledged it. */
-static enum fate send_due(struct reaper *reaper, struct error *error)
+/* Claims what is due, sends it, and keeps the claim only when Kafka has acknowledged it. *ret_more: there may be more. */
+static enum fate send_some_due(struct reaper *reaper, bool *ret_more, struct error *error)
 {
 	struct due *due;
 	size_t len;
@@ -203,7 +207,28 @@ static enum fate send_due(struct reaper *reaper, struct error *error)
 		return fate;
 	}
 	metrics_add(METRIC_EXPIRES_SENT, (int64_t)len);
+	*ret_more = len == CLAIM;
 	return len > 0 ? failpoint(FAILPOINT_REAPER_AFTER_COMMIT, error) : FATE_OK;
+}
+
+/* May a loop go round once more in this tick? */
+static bool in_turn(const struct reaper *reaper, int64_t began_ms)
+{
+	return clock_mono_ms() - began_ms < TURN_MS && !worker_stopping(reaper->worker);
+}
+
+static enum fate send_due(struct reaper *reaper, struct error *error)
+{
+	int64_t began_ms = clock_mono_ms();
+	bool more;
+	enum fate fate;
+	do {
+		arena_reset(reaper->arena);
+		more = false;
+		fate = send_some_due(reaper, &more, error);
+	} while (fate == FATE_OK && more && in_turn(reaper, began_ms));
+	reaper->goes_on = reaper->goes_on || more;
+	return fate;
 }
 
 /* protocol.md, "Expiry": not before every approvals partition has been read up to an end that was asked
@@ -231,6 +256,26 @@ static enum fate expire(struct reaper *reaper, struct error *error)
 
 /* ---- early decisions whose suspend never came ---- */
 
+static enum fate give_up_unclaimed(struct reaper *reaper, int64_t before, struct error *error)
+{
+	int64_t began_ms = clock_mono_ms();
+	size_t swept, all = 0;
+	enum fate fate;
+	do {
+		swept = 0;
+		fate = store_unclaimed_sweep(reaper->store, before, SWEEP, &swept, error);
+		all += swept;
+	} while (fate == FATE_OK && swept == SWEEP && in_turn(reaper, began_ms));
+	if (all > 0)
+		log_info("reaper", "%zu checkpoints known by their decisions only were given up: no suspend came",
+		         all);
+	if (swept == SWEEP) {
+		reaper->goes_on = true;
+		reaper->sweep_at_ms = clock_mono_ms();
+	}
+	return fate;
+}
+
 static enum fate sweep(struct reaper *reaper, struct error *error)
 {
 	if (clock_mono_ms() < reaper->sweep_at_ms)
@@ -245,14 +290,8 @@ static enum fate sweep(struct reaper *reaper, struct error *error)
 	reaper->sweep_at_ms = clock_mono_ms() + SWEEP_MS;
 	int64_t ttl_ms = config_number(reaper->worker->config, PARAM_WORKER_UNCLAIMED_TTL);
 	int64_t before = clock_real_us() - ttl_ms * 1000;
-	size_t swept;
 	fate = failpoint(FAILPOINT_REAPER_BEFORE_SWEEP, error);
-	if (fate == FATE_OK)
-		fate = store_unclaimed_sweep(reaper->store, before, CLAIM, &swept, error);
-	if (fate == FATE_OK && swept > 0)
-		log_info("reaper", "%zu checkpoints known by their decisions only were given up: no suspend came",
-		         swept);
-	return fate;
+	return fate == FATE_OK ? give_up_unclaimed(reaper, before, error) : fate;
 }
 
 static enum fate make_days(struct reaper *reaper, struct error *error)
@@ -273,8 +312,9 @@ void *reaper_thread(void *argument)
 	enum fate fate = reaper_open(&reaper, worker, &error);
 	if (fate != FATE_OK)
 		fate = error.fate = FATE_FATAL; /* without all of its parts it cannot try again */
-	while (fate != FATE_FATAL && !worker_wait(worker, TICK_MS)) {
+	while (fate != FATE_FATAL && !worker_wait(worker, reaper.goes_on ? BREATH_MS : TICK_MS)) {
 		arena_reset(reaper.arena);
+		reaper.goes_on = false;
 		fate = make_days(&reaper, &error);
 		if (fate == FATE_OK)
 			fate = expire(&reaper, &error);
@@ -282,6 +322,7 @@ void *reaper_thread(void *argument)
 			fate = sweep(&reaper, &error);
 		if (fate == FATE_OK)
 			fate = retention_tick(&reaper.retention, &error);
+		reaper.goes_on = reaper.goes_on || retention_goes_on(&reaper.retention);
 		if (fate == FATE_OK)
 			waits_tick(worker, reaper.store, reaper.arena, &reaper.waits_at_ms);
 		if (fate == FATE_OK)

@@ -11,19 +11,20 @@
 #define ASK_TIMEOUT_MS 5000
 #define DAY_US         INT64_C(86400000000)
 #define MS_US          INT64_C(1000)
-#define TURN_MS        100 /* of a sweep in one tick: expiry has its turn in between */
-#define LEASE_MS       30000
-#define RENEW_MS       10000
-#define REST           20     /* a sweep is followed by a rest of at least so many times what it took */
-#define OFTEN          12     /* sweeps in the shortest of the times to keep, */
-#define PAUSE_MIN_MS   5000   /* but not oftener than this */
-#define PAUSE_MAX_MS   600000 /* and not more seldom than this */
-#define SOON_MS        60000
-#define DENIED_MS      3600000 /* what is not allowed, or cannot be understood, is tried again after so long */
-#define PAGE_ROWS      1000
-#define PAGE_BYTES     ((size_t)8 << 20)
-#define PURGE_ROWS     500
-#define WEEK_MS        INT64_C(604800000)
+#define TURN_MS                                                                                              \
+	100 /* of a sweep in one tick: expiry has its turn in between, and so have others at the disk */
+#define LEASE_MS     30000
+#define RENEW_MS     10000
+#define REST         20 /* a sweep is followed by a rest of so many times what it took to look at what stays */
+#define OFTEN        12     /* sweeps in the shortest of the times to keep, */
+#define PAUSE_MIN_MS 5000   /* but not oftener than this */
+#define PAUSE_MAX_MS 600000 /* and not more seldom than this */
+#define SOON_MS      60000
+#define DENIED_MS    3600000 /* what is not allowed, or cannot be understood, is tried again after so long */
+#define PAGE_ROWS    1000
+#define PAGE_BYTES   ((size_t)8 << 20)
+#define PURGE_ROWS   500
+#define WEEK_MS      INT64_C(604800000)
 
 enum fate retention_init(struct retention *retention, struct worker *worker, struct store *store,
                          struct error *error)
@@ -67,7 +68,7 @@ static int64_t pause_ms(const struct retention *retention)
 	if (retention->unfinished && pause > SOON_MS)
 		pause = SOON_MS;
 	pause = pause < PAUSE_MIN_MS ? PAUSE_MIN_MS : pause > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause;
-	return pause > REST * retention->busy_ms ? pause : REST * retention->busy_ms;
+	return pause > REST * retention->idle_us / MS_US ? pause : REST * retention->idle_us / MS_US;
 }
 
 /* ---- beginning and end of a sweep ---- */
@@ -85,7 +86,7 @@ static enum fate claim(struct retention *retention, bool *ret_ours, struct error
 static enum fate begin(struct retention *retention, struct error *error)
 {
 	bool ours;
-	retention->busy_ms = 0;
+	retention->idle_us = 0;
 	retention->next_ms = clock_mono_ms() + pause_ms(retention);
 	enum fate fate = claim(retention, &ours, error);
 	if (fate == FATE_OK && ours)
@@ -94,7 +95,7 @@ static enum fate begin(struct retention *retention, struct error *error)
 		return fate;
 	arena_reset(retention->sweep);
 	retention->now = clock_real_us();
-	retention->deleted = retention->moved = retention->dropped = retention->purged = 0;
+	retention->deleted = retention->moved = retention->dropped = retention->purged = retention->orphans = 0;
 	retention->unfinished = false;
 	retention->day = 0;
 	retention->from = (struct uuid){ { 0 } };
@@ -105,16 +106,24 @@ static enum fate begin(struct retention *retention, struct error *error)
 	return fate;
 }
 
+static size_t done_so_far(const struct retention *retention)
+{
+	return retention->deleted + retention->moved + retention->dropped + retention->purged +
+	       retention->orphans;
+}
+
 static enum fate end(struct retention *retention, struct error *error)
 {
 	bool ours;
 	int64_t pause = pause_ms(retention);
 	retention->phase = RETENTION_IDLE;
 	retention->next_ms = clock_mono_ms() + pause;
-	if (retention->deleted + retention->moved + retention->dropped + retention->purged > 0)
+	if (done_so_far(retention) > 0)
 		log_info("retention",
-		         "sealed states: %zu deleted, %zu days dropped, %zu moved to another day; rows: %zu purged",
-		         retention->deleted, retention->dropped, retention->moved, retention->purged);
+		         "sealed states: %zu deleted, %zu days dropped, %zu moved to another day; rows: %zu purged, "
+		         "and %zu decisions without one",
+		         retention->deleted, retention->dropped, retention->moved, retention->purged,
+		         retention->orphans);
 	enum fate fate = failpoint(FAILPOINT_RETENTION_SWEPT, error);
 	return fate == FATE_OK ? store_sweep_claim(retention->store, pause * MS_US, true, &ours, error) : fate;
 }
@@ -181,6 +190,7 @@ static enum fate sweep_day(struct retention *retention, const struct payload_day
 		return fate;
 	metrics_add(METRIC_PAYLOADS_PURGED, (int64_t)swept.deleted);
 	metrics_add(METRIC_PAYLOADS_MOVED, (int64_t)swept.moved);
+	retention->looked += swept.looked;
 	retention->deleted += swept.deleted;
 	retention->moved += swept.moved;
 	retention->from = swept.next;
@@ -255,6 +265,7 @@ static enum fate sweep_rows(struct retention *retention, struct error *error)
 	if (swept.purged > 0)
 		fate = failpoint(FAILPOINT_RETENTION_AFTER_ROWS, error);
 	metrics_add(METRIC_ROWS_PURGED, (int64_t)swept.purged);
+	retention->looked += swept.looked;
 	retention->purged += swept.purged;
 	if (fate != FATE_OK)
 		return fate;
@@ -265,12 +276,35 @@ static enum fate sweep_rows(struct retention *retention, struct error *error)
 	retention->from_id = swept.next_id;
 	if (!swept.end)
 		return FATE_OK;
-	if (ahead)
-		return end(retention, error);
-	retention->phase = RETENTION_ROWS_AHEAD;
+	retention->phase = ahead ? RETENTION_ORPHANS : RETENTION_ROWS_AHEAD;
 	retention->from_at = retention->now + DAY_US;
 	retention->from_id = (struct uuid){ { 0 } };
 	return FATE_OK;
+}
+
+/* Decisions whose suspend never came, and that were refused for it. */
+static enum fate sweep_orphans(struct retention *retention, struct error *error)
+{
+	struct purge_page page = {
+		.cluster_id = retention->worker->cluster_id,
+		.lows = retention->lows,
+		.lows_len = retention->lows_len,
+		.settled_before = settled_before(retention, true),
+		.from_id = retention->from_id,
+		.rows = PURGE_ROWS,
+		.now = retention->now,
+	};
+	struct purge_swept swept;
+	enum fate fate = store_orphans_purge(retention->store, &page, retention->page, &swept, error);
+	if (fate == FATE_OK && swept.purged > 0)
+		fate = failpoint(FAILPOINT_RETENTION_AFTER_ORPHANS, error);
+	if (fate != FATE_OK)
+		return fate;
+	metrics_add(METRIC_ORPHANS_PURGED, (int64_t)swept.purged);
+	retention->looked += swept.looked;
+	retention->orphans += swept.purged;
+	retention->from_id = swept.next_id;
+	return swept.end ? end(retention, error) : FATE_OK;
 }
 
 /* ---- a tick ---- */
@@ -282,6 +316,8 @@ static enum fate step(struct retention *retention, struct error *error)
 	if (fate != FATE_OK)
 		return fate;
 	arena_reset(retention->page);
+	if (retention->phase == RETENTION_ORPHANS)
+		return sweep_orphans(retention, error);
 	if (retention->phase != RETENTION_PAYLOADS)
 		return sweep_rows(retention, error);
 	if (retention->day == retention->days_len)
@@ -291,6 +327,23 @@ static enum fate step(struct retention *retention, struct error *error)
 		return sweep_day(retention, day, error);
 	next_day(retention);
 	return FATE_OK;
+}
+
+/* A step, and what share of its time went into what stays: that is rested for. What goes has to go, however much it is:
+ * a rest for that would be for ever where more comes than goes. */
+static enum fate timed_step(struct retention *retention, struct error *error)
+{
+	int64_t began_ms = clock_mono_ms();
+	size_t before = done_so_far(retention);
+	retention->looked = 0;
+	enum fate fate = step(retention, error);
+	int64_t took_us = (clock_mono_ms() - began_ms) * MS_US;
+	size_t done = done_so_far(retention) - before;
+	if (done == 0)
+		retention->idle_us += took_us;
+	else if (retention->looked > done)
+		retention->idle_us += took_us * (int64_t)(retention->looked - done) / (int64_t)retention->looked;
+	return fate;
 }
 
 /* A worker that may not do this does all the rest: it says so, and looks again much later. */
@@ -319,7 +372,11 @@ enum fate retention_tick(struct retention *retention, struct error *error)
 	retention->yields = false;
 	while (fate == FATE_OK && retention->phase != RETENTION_IDLE && !retention->yields &&
 	       clock_mono_ms() - began_ms < TURN_MS && !worker_stopping(retention->worker))
-		fate = step(retention, error);
-	retention->busy_ms += clock_mono_ms() - began_ms;
+		fate = timed_step(retention, error);
 	return fate == FATE_OK ? FATE_OK : give_up(retention, fate, error);
+}
+
+bool retention_goes_on(const struct retention *retention)
+{
+	return retention->phase != RETENTION_IDLE && !retention->yields;
 }

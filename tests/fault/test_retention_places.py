@@ -13,15 +13,15 @@ import pytest
 import topics
 import walk
 from acts import pending
-from test_retention import SHORT_ROWS, payloads, rows, set_back, to_an_old_day, twice
+from test_retention import SHORT_ROWS, orphan, payloads, rows, set_back, to_an_old_day, twice
 from waiting import wait_for
 
 CHOSEN = os.environ.get("FERMATA_TEST_PLACES")
 PLACES = [name for name in walk.retention_places() if not CHOSEN or name in CHOSEN.split(",")]
 ACTIONS = ("kill", "error", "stop")
-ONCE = "retention.after_rows"  # then there is nothing left to get there with
-CASES = [(name, ACTIONS) for name in PLACES if name != ONCE] + [
-    (name, (action,)) for name in PLACES if name == ONCE for action in ACTIONS
+ONCE = ("retention.after_rows", "retention.after_orphans")  # then there is nothing left to get there with
+CASES = [(name, ACTIONS) for name in PLACES if name not in ONCE] + [
+    (name, (action,)) for name in PLACES if name in ONCE for action in ACTIONS
 ]
 PATIENCE = 60.0
 
@@ -91,12 +91,14 @@ def test_at_a_place_of_retention(make_world, failpoint_bin, tmp_path, place, act
     world = make_world(
         settings={
             **SHORT_ROWS,
+            "worker.unclaimed_ttl": "1s",
             "kafka.consumer.session.timeout.ms": "1000",
             "kafka.consumer.heartbeat.interval.ms": "250",
         }
     )
     sweeper = Sweeper(world, tmp_path / "failpoints")
     worker = sweeper.start(armed=False)
+    orphan(world)
     sent, between = twice(world, 8)
     kept = pending(world)
     worker.stop()
@@ -107,7 +109,12 @@ def test_at_a_place_of_retention(make_world, failpoint_bin, tmp_path, place, act
     wait_for(lambda: rows(world) == {kept.id}, lambda: f"the rows to go, of {rows(world)}", PATIENCE, meanwhile=sweeper.nudge)
     assert set(payloads(world)) == {kept.id}
     assert world.sql("SELECT to_regclass(%s) IS NULL", f"fermata.{day}")[0][0]
-    assert world.sql("SELECT count(*) FROM fermata.decision")[0][0] == 0
+    wait_for(
+        lambda: not world.sql("SELECT 1 FROM fermata.decision"),
+        "the decisions to go, with that of no checkpoint",
+        PATIENCE,
+        meanwhile=sweeper.nudge,
+    )
     gone = {each.id.encode() for each in sent}
     world.wait_records("gates", lambda found: gone <= {r.key for r in found if r.value is None}, "tombstones")
     for each in workers:

@@ -35,6 +35,7 @@ def age(world, by=DAY):
         by,
         by,
     )
+    world.sql("UPDATE fermata.decision SET appended_at = appended_at - %s", by)
     world.sql("UPDATE fermata.installation SET sweep_at = 0")
 
 
@@ -242,6 +243,62 @@ def test_rows_stay_where_nothing_is_said(make_world):
     world.wait(lambda: not payloads(world), "the sealed states to go")
     assert rows(world) == {each.id for each in sent}
     assert not world.sql("SELECT 1 FROM fermata.horizon")
+
+
+def orphan(world):
+    """A decision whose suspend never comes; world has worker.unclaimed_ttl = 1s, and a worker."""
+    early = world.decide(partition=0, session_id="s")
+    world.wait_decision(early.decision_id, "refused", "no_suspend")
+    return early
+
+
+def test_decisions_without_a_checkpoint_go_too(make_world):
+    """Refused for want of a suspend: they go as rows do, and a copy read again brings none back."""
+    world = make_world(settings={**SHORT_ROWS, "worker.unclaimed_ttl": "1s"})
+    worker = world.start_worker()
+    early = orphan(world)
+    between = topics.high_watermarks(world.kafka.bootstrap, [world.topics["approvals"]])
+    world.send("approvals", early.value, early.id, partition=0)
+    young = orphan(world)
+    world.settle()
+    age(world)
+    world.sql("UPDATE fermata.installation SET sweep_at = 0")
+    world.settle()
+    assert len(world.sql("SELECT 1 FROM fermata.decision")) == 2  # Kafka has both
+    topics.delete_records(world.kafka.bootstrap, between)
+    world.sql("UPDATE fermata.installation SET sweep_at = 0")
+    world.wait(
+        lambda: world.sql("SELECT decision_id::text FROM fermata.decision") == [(young.decision_id,)],
+        "the one to go that Kafka has no more",
+    )
+    world.wait(lambda: metric(worker, "fermata_orphans_purged_total") == 1, "one to be counted")
+    worker.stop()
+    set_back(world, "removed")
+    worker = world.start_worker()
+    world.settle()
+    assert world.sql("SELECT decision_id::text FROM fermata.decision") == [(young.decision_id,)]
+    assert not rows(world)
+
+
+MANY_EARLY = 5000
+
+
+def test_early_decisions_are_given_up_however_many(make_world):
+    """Thousands at once: a sweep goes on until none is left."""
+    world = make_world(settings={"worker.unclaimed_ttl": "1h"})
+    ids = [records.uuid7() for _ in range(MANY_EARLY)]
+    world.sql(
+        "INSERT INTO fermata.checkpoint (checkpoint_id, state, filled, changed_at)"
+        " SELECT id, 'UNCLAIMED', false, 1 FROM unnest(%s::uuid[]) id",
+        ids,
+    )
+    world.sql(
+        "INSERT INTO fermata.unclaimed (checkpoint_id, since, decisions)"
+        " SELECT id, 1, 1 FROM unnest(%s::uuid[]) id",
+        ids,
+    )
+    world.start_worker()
+    world.wait(lambda: not rows(world), lambda: f"all to go, of {len(rows(world))}")
 
 
 # ---- erasure -------------------------------------------------------------------------------

@@ -246,6 +246,64 @@ static void live_gates_do_not_wait_behind_tombstones(void **state)
 	assert_int_equal(count("checkpoint"), 1);
 }
 
+static struct purge_swept purge_orphans_below(int64_t approvals, size_t rows)
+{
+	struct kafka_low lows[] = { { "suspends", 0, 1000 }, { "approvals", 3, approvals } };
+	struct purge_page page = {
+		.cluster_id = CLUSTER, .lows = lows, .lows_len = 2, .settled_before = BEFORE, .rows = rows, .now = NOW
+	};
+	struct purge_swept all = { 0 };
+	struct error error = { 0 };
+
+	while (!all.end) {
+		struct purge_swept swept;
+		assert_ok(store_orphans_purge(store, &page, arena, &swept, &error), error);
+		all.looked += swept.looked;
+		all.purged += swept.purged;
+		all.end = swept.end;
+		page.from_id = swept.next_id;
+	}
+	return all;
+}
+
+/* The decisions of `number`, refused for want of a suspend, without a checkpoint. */
+static void orphaned(uint32_t number)
+{
+	char sql[512];
+
+	settled(number, T0);
+	snprintf(sql, sizeof(sql),
+	         "DELETE FROM fermata.checkpoint WHERE checkpoint_id::text LIKE '%%%08x';"
+	         "UPDATE fermata.decision SET outcome = 'refused', reason = 'no_suspend: no suspend event came',"
+	         " appended_at = %lld WHERE checkpoint_id::text LIKE '%%%08x'",
+	         number, (long long)T0, number);
+	world_run(sql);
+}
+
+static void decisions_without_a_checkpoint_go_with_their_records(void **state)
+{
+	(void)state;
+
+	orphaned(2);
+	orphaned(4);
+	orphaned(6);
+	settled(8, T0);
+	world_run("UPDATE fermata.decision SET outcome = 'refused', reason = 'no_suspend: it came later' WHERE"
+	          " checkpoint_id::text LIKE '%08'");
+	orphaned(10);
+	world_run("UPDATE fermata.decision SET appended_at = 1796025600000000 + 51 * 86400000000 WHERE"
+	          " checkpoint_id::text LIKE '%0a'");
+	assert_int_equal(count("decision"), 5);
+	assert_int_equal(purge_orphans_below(1000000, 100).purged, 0); /* Kafka has them */
+	assert_int_equal(count("horizon"), 0);
+	assert_int_equal(purge_orphans_below(1000043, 100).purged, 1);
+	assert_int_equal(world_number("SELECT below FROM fermata.horizon WHERE topic = 'approvals'"), 2000000);
+	assert_int_equal(purge_orphans_below(2000000, 1).purged, 2); /* page by page */
+	assert_int_equal(purge_orphans_below(2000000, 100).looked, 2);
+	assert_int_equal(count("decision"), 2); /* of one that has its checkpoint, and one that is young */
+	assert_int_equal(count("checkpoint"), 1);
+}
+
 /* R2 from the beginning: routes that changed. What was purged gets no row; what is there is marked as ever. */
 static void the_ledger_brings_nothing_back(void **state)
 {
@@ -488,6 +546,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_held_is_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_tombstone_is_left_to_be_sent, setup, teardown),
 		cmocka_unit_test_setup_teardown(live_gates_do_not_wait_behind_tombstones, setup, teardown),
+		cmocka_unit_test_setup_teardown(decisions_without_a_checkpoint_go_with_their_records, setup,
+		                                teardown),
 		cmocka_unit_test_setup_teardown(the_ledger_brings_nothing_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_that_is_sealed_of_a_session_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_erased_gate_is_taken_back, setup, teardown),
