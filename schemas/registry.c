@@ -121,11 +121,29 @@ static void address_done(struct address *address)
 	curl_url_cleanup(address->url);
 }
 
-/* A part that is not there stays NULL. */
-static void take_part(const struct address *address, CURLUPart part, unsigned flags, char **ret_text)
+static enum fate no_memory(struct error *error)
 {
-	if (curl_url_get(address->url, part, ret_text, flags) != CURLUE_OK)
+	return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a schema registry's client");
+}
+
+/* A part that is not there stays NULL. false: there was no memory to look. */
+static bool take_part(const struct address *address, CURLUPart part, unsigned flags, char **ret_text)
+{
+	CURLUcode code = curl_url_get(address->url, part, ret_text, flags);
+
+	if (code != CURLUE_OK)
 		*ret_text = NULL;
+	return code != CURLUE_OUT_OF_MEMORY;
+}
+
+static bool take_parts(struct address *address)
+{
+	return take_part(address, CURLUPART_SCHEME, 0, &address->scheme) &&
+	       take_part(address, CURLUPART_USER, CURLU_URLDECODE, &address->user) &&
+	       take_part(address, CURLUPART_PASSWORD, CURLU_URLDECODE, &address->password) &&
+	       take_part(address, CURLUPART_HOST, 0, &address->host) &&
+	       take_part(address, CURLUPART_QUERY, 0, &address->query) &&
+	       take_part(address, CURLUPART_FRAGMENT, 0, &address->fragment);
 }
 
 /* The address as it is told to others, in one way only. */
@@ -137,8 +155,7 @@ static bool make_name(struct address *address)
 	    curl_url_set(address->url, CURLUPART_USER, NULL, 0) != CURLUE_OK ||
 	    curl_url_set(address->url, CURLUPART_PASSWORD, NULL, 0) != CURLUE_OK)
 		return false;
-	take_part(address, CURLUPART_URL, CURLU_NO_DEFAULT_PORT, &address->name);
-	if (address->name == NULL)
+	if (!take_part(address, CURLUPART_URL, CURLU_NO_DEFAULT_PORT, &address->name) || address->name == NULL)
 		return false;
 	for (size_t len = strlen(address->name); len > 0 && address->name[len - 1] == '/'; len--)
 		address->name[len - 1] = '\0';
@@ -159,26 +176,22 @@ static enum fate address_parse(const char *text, struct address *ret_address, st
 		return wrong(error, "registry.url is empty or has more than %d bytes", NAME_MAX_LEN);
 	address->url = curl_url();
 	if (address->url == NULL)
-		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a schema registry's client");
+		return no_memory(error);
 	CURLUcode code = curl_url_set(address->url, CURLUPART_URL, text, 0);
+	if (code == CURLUE_OUT_OF_MEMORY)
+		return no_memory(error);
 	if (code != CURLUE_OK)
 		return wrong(error, "registry.url is no address of http:// or https:// (%s)",
 		             curl_url_strerror(code));
-	take_part(address, CURLUPART_SCHEME, 0, &address->scheme);
-	take_part(address, CURLUPART_USER, CURLU_URLDECODE, &address->user);
-	take_part(address, CURLUPART_PASSWORD, CURLU_URLDECODE, &address->password);
-	take_part(address, CURLUPART_HOST, 0, &address->host);
-	take_part(address, CURLUPART_QUERY, 0, &address->query);
-	take_part(address, CURLUPART_FRAGMENT, 0, &address->fragment);
+	if (!take_parts(address))
+		return no_memory(error);
 	if (!is_http(address->scheme) || address->host == NULL)
 		return wrong(error, "registry.url is no address of http:// or https://");
 	address->tls = strcasecmp(address->scheme, "https") == 0;
 	if (address->query != NULL || address->fragment != NULL)
 		return wrong(error, "registry.url ends in a query or a fragment; it is the address that paths like "
 		                    "/subjects are put behind");
-	return make_name(address)
-	           ? FATE_OK
-	           : error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a schema registry's client");
+	return make_name(address) ? FATE_OK : no_memory(error);
 }
 
 /* --- open and close --- */
@@ -217,7 +230,7 @@ static enum fate make(const struct registry_settings *settings, struct address *
 	}
 	if (registry == NULL || registry->curl == NULL || !registry_set_up(registry, settings)) {
 		registry_close(registry);
-		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a schema registry's client");
+		return no_memory(error);
 	}
 	*ret_registry = registry;
 	return FATE_OK;

@@ -52,6 +52,7 @@ static struct torture_seen *seen;
 static enum torture_mode mode;
 static uint64_t number;
 static bool armed;
+static bool fine;
 static __thread bool inside;
 
 static int note_library(struct dl_phdr_info *info, size_t size, void *context)
@@ -77,6 +78,7 @@ void torture_prepare(struct torture_seen *shared)
 	void *frames[2];
 
 	seen = shared;
+	fine = getenv("TORTURE_FINE") != NULL;
 	__lsan_disable(); /* the first time it loads a library, which is kept */
 	backtrace(frames, 2);
 	__lsan_enable();
@@ -142,7 +144,8 @@ static bool asked_by_us(void *const *frames, int len)
 	return false;
 }
 
-/* One number for a way to an allocation: each place on it once, so that depth of recursion makes no other. */
+/* One number for a way to an allocation: each place on it once, so that depth of recursion makes no other. What a library
+ * does between us and the allocation counts as one place, unless it is asked for all of them. */
 static uint64_t way(void *const *frames, int len)
 {
 	uint64_t hash = 1469598103934665603U;
@@ -154,7 +157,7 @@ static uint64_t way(void *const *frames, int len)
 		bool again = false;
 		for (int j = 0; j < i && !again; j++)
 			again = frames[j] == frames[i];
-		if (!again && !is_runner(pc))
+		if (!again && !is_runner(pc) && (fine || is_ours(pc)))
 			hash = (hash ^ (uintptr_t)frames[i]) * 1099511628211U;
 	}
 	return hash;

@@ -71,6 +71,7 @@ static void a_session_is_a_chat(void **state)
 	struct made made;
 
 	(void)state;
+	assert_non_null(arena);
 	make(&made, 32 << 10, 7);
 	read_event(&made, arena, &event);
 	for (size_t i = 0; i < event.history_len; i++) {
@@ -94,6 +95,7 @@ static void text_comes_again_and_ids_do_not(void **state)
 	struct made a, b, c;
 
 	(void)state;
+	assert_non_null(arena);
 	make(&a, 2 << 10, 3);
 	make(&b, 2 << 10, 3);
 	make(&c, 2 << 10, 4);
@@ -120,6 +122,7 @@ static void a_session_grows(void **state)
 	struct made made;
 
 	(void)state;
+	assert_non_null(arena);
 	make(&made, 32 << 10, 3);
 	size_t whole = made.value.len;
 	for (uint32_t seq = 1; seq <= 20; seq++) {
