@@ -24,6 +24,7 @@ struct entry {
 	const char *name; /* NULL: not known */
 	unsigned places;  /* 0: what waits was written with it, and it is nowhere */
 	bool reader;
+	bool bare; /* it has no digests: its text cannot be used */
 	uint64_t fingerprint;
 	uint8_t sha256[SHA256_LEN]; /* of the canonical form */
 	uint8_t text_sha256[SHA256_LEN];
@@ -89,6 +90,23 @@ static bool add_known(void *context, const struct catalog_entry *known)
 	return !gathering->failed;
 }
 
+/* Of a file that cannot be used nothing is known but its name. */
+static void add_broken(void *context, const struct catalog_broken *file)
+{
+	struct gathering *gathering = context;
+	struct entry *entry = add(gathering);
+	char fault[512];
+
+	if (entry == NULL)
+		return;
+	snprintf(fault, sizeof(fault), "%s cannot be used: %s", file->file, file->why);
+	entry->name = keep(gathering, view_of(file->name));
+	entry->places = PLACE_FOLDER;
+	entry->reader = file->reader;
+	entry->bare = true;
+	entry->fault = keep(gathering, view_of(fault));
+}
+
 /* What a row claims of its text is not believed. */
 static void look_at_text(struct gathering *gathering, struct entry *entry, const struct schema_row *row)
 {
@@ -131,8 +149,10 @@ static enum fate gather_known(struct gathering *gathering, const struct config *
 	struct catalog_settings settings = { .folder = config_text(config, PARAM_SCHEMAS_PATH) };
 	enum fate fate = catalog_new(&catalog, &settings, error);
 
-	if (fate == FATE_OK)
+	if (fate == FATE_OK) {
 		catalog_each(catalog, add_known, gathering);
+		catalog_each_broken(catalog, add_broken, gathering);
+	}
 	catalog_free(catalog);
 	return fate;
 }
@@ -280,7 +300,7 @@ static enum fate show_json(const struct entry *entry, struct error *error)
 	char fingerprint[FINGERPRINT_HEX_LEN + 1], sha256[2 * SHA256_LEN + 1];
 	struct view from[PLACES];
 	size_t from_len = list_places(entry, from);
-	bool known = entry->name != NULL;
+	bool known = entry->name != NULL && !entry->bare;
 
 	fingerprint_hex(entry->fingerprint, fingerprint);
 	hex(entry->sha256, sha256);
@@ -316,7 +336,7 @@ static enum fate show_row(struct table *table, const struct entry *entry, struct
 	const struct cell cells[] = {
 		{ view_of(entry->name != NULL ? entry->name : "?"), COLOUR_BOLD },
 		{ view_of(entry->reader ? "reader" : "-"), COLOUR_NONE },
-		{ view_of(entry->name != NULL ? fingerprint : "-"), COLOUR_NONE },
+		{ view_of(entry->name != NULL && !entry->bare ? fingerprint : "-"), COLOUR_NONE },
 		{ view_of(id), COLOUR_NONE },
 		{ view_of(from), COLOUR_NONE },
 		{ view_of(waiting), COLOUR_NONE },

@@ -174,7 +174,8 @@ static const struct {
 } waits[] = {
 	[WAITS_ALARM] = { "is left alone: its records and its position do not fit together",
 	                  "the log of a worker says in a line ALARM what is wrong" },
-	[WAITS_REGISTRY] = { "waits for the schema registry", "the registry has to answer" },
+	[WAITS_REGISTRY] = { "waits for a schema", "the schema registry has to answer, or a file of schemas.path "
+	                                           "has to be mended (above)" },
 	[WAITS_BREAKER] = { "is stopped: most of its records become dead letters",
 	                    "the log of a worker says in a line STOPPED why; mend that, or `fermata intake "
 	                    "let-through`" },

@@ -9,6 +9,20 @@
 
 #define ANSWER_MAX ((size_t)64 << 20)
 
+static void say_broken(void *context, const struct catalog_broken *file)
+{
+	struct doctor *doctor = context;
+
+	if (file->reader)
+		doctor_say(doctor, FINDING_WRONG, "schemas", "mend it, or take it away",
+		           "%s cannot be used: %s; states of %s wait until that is mended", file->file, file->why,
+		           file->name);
+	else
+		doctor_say(doctor, FINDING_WRONG, "schemas", "mend it, or take it away",
+		           "%s cannot be used: %s; what may have been written with it waits until that is mended",
+		           file->file, file->why);
+}
+
 static void check_folder(struct doctor *doctor, const char *folder)
 {
 	struct catalog_settings settings = { .folder = folder };
@@ -17,12 +31,13 @@ static void check_folder(struct doctor *doctor, const char *folder)
 
 	if (folder == NULL)
 		return;
-	if (catalog_new(&catalog, &settings, &error) == FATE_OK)
+	if (catalog_new(&catalog, &settings, &error) == FATE_OK) {
 		doctor_say(doctor, FINDING_OK, "schemas", NULL, "%s: %zu schemas, %zu of them readers of states",
 		           folder, catalog_schemas(catalog), catalog_readers(catalog));
-	else
-		doctor_say_error(doctor, FINDING_WRONG, "schemas",
-		                 "mend or remove that file, or correct schemas.path", &error);
+		catalog_each_broken(catalog, say_broken, doctor);
+	} else {
+		doctor_say_error(doctor, FINDING_WRONG, "schemas", "correct schemas.path", &error);
+	}
 	catalog_free(catalog);
 }
 

@@ -6,6 +6,7 @@
 #include "schemas/codec_inner.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,6 +67,7 @@ void catalog_free(struct catalog *catalog)
 	map_done(&catalog->readers);
 	map_done(&catalog->written);
 	map_done(&catalog->learnt);
+	broken_done(&catalog->broken);
 	for (size_t i = 0; i < catalog->len; i++)
 		known_free(catalog->known[i]);
 	free(catalog->known);
@@ -93,34 +95,63 @@ static void keys_of(const struct schema_want *want, const char *folder, struct k
 	keys->any = key_named(WANT_STATE, "", want->fingerprint);
 }
 
-static const struct known_schema *look(const struct catalog *catalog, const struct schema_want *want,
-                                       const struct keys *keys)
+static const struct known_schema *look_in_folder(const struct catalog *catalog,
+                                                 const struct schema_want *want, const struct keys *keys)
 {
 	const struct map *folder = want->kind == WANT_READER ? &catalog->readers : &catalog->written;
 	const struct known_schema *known = map_get(folder, catalog->seed, &keys->first);
 
 	if (!known && want->kind == WANT_STATE)
 		known = map_get(folder, catalog->seed, &keys->any);
-	return known ? known : map_get(&catalog->learnt, catalog->seed, &keys->want);
+	return known;
+}
+
+/* A reader of the folder stands before one that was learnt, and so does one that is broken: it is not passed over. */
+static const struct known_schema *look(const struct catalog *catalog, const struct schema_want *want,
+                                       const struct keys *keys, const char *folder,
+                                       const struct broken_file **ret_broken)
+{
+	bool reader = want->kind == WANT_READER;
+	const struct known_schema *known = NULL;
+
+	*ret_broken = reader ? broken_reader(&catalog->broken, want->name) : NULL;
+	if (!*ret_broken)
+		known = look_in_folder(catalog, want, keys);
+	if (!*ret_broken && !known && reader)
+		*ret_broken = broken_claim(&catalog->broken, want->name);
+	if (!*ret_broken && !known)
+		known = map_get(&catalog->learnt, catalog->seed, &keys->want);
+	if (!*ret_broken && !known && !reader)
+		*ret_broken = broken_written(&catalog->broken, want, folder);
+	return known;
+}
+
+static enum answer why_not(const struct catalog *catalog, const struct keys *keys,
+                           const struct broken_file *broken, char ret_why[DENIED_WHY_MAX + 1])
+{
+	const struct denial *denial;
+
+	if (broken) {
+		snprintf(ret_why, DENIED_WHY_MAX + 1, "%.60s cannot be used: %s", broken->file, broken->why);
+		return ANSWER_BROKEN;
+	}
+	denial = denials_find(catalog->denials, catalog->seed, &keys->want, clock_mono_ms());
+	if (denial)
+		memcpy(ret_why, denial->why, sizeof(denial->why));
+	return denial ? ANSWER_DENIED : ANSWER_MISSING;
 }
 
 enum answer catalog_find(struct catalog *catalog, const struct schema_want *want, const char *folder,
                          const struct known_schema **ret_known, char ret_why[DENIED_WHY_MAX + 1])
 {
-	enum answer answer = ANSWER_KNOWN;
+	const struct broken_file *broken;
 	struct keys keys;
 
 	ret_why[0] = '\0';
 	keys_of(want, folder, &keys);
 	pthread_rwlock_rdlock(&catalog->lock);
-	*ret_known = look(catalog, want, &keys);
-	if (!*ret_known) {
-		const struct denial *denial =
-			denials_find(catalog->denials, catalog->seed, &keys.want, clock_mono_ms());
-		answer = denial ? ANSWER_DENIED : ANSWER_MISSING;
-		if (denial)
-			memcpy(ret_why, denial->why, sizeof(denial->why));
-	}
+	*ret_known = look(catalog, want, &keys, folder, &broken);
+	enum answer answer = *ret_known ? ANSWER_KNOWN : why_not(catalog, &keys, broken, ret_why);
 	pthread_rwlock_unlock(&catalog->lock);
 	return answer;
 }

@@ -36,15 +36,15 @@ struct catalog_settings {
 	bool asks;     /* somebody answers wants. Without it, what is missing is refused at once */
 };
 
-/* FATAL ERR_USAGE names the file of the folder that is no schema (see catalog_folder). */
+/* FATAL ERR_USAGE: the folder cannot be read (see catalog_folder). */
 FM_MUSTCHECK enum fate catalog_new(struct catalog **ret_catalog, const struct catalog_settings *settings,
                                    struct error *error);
 void catalog_free(struct catalog *catalog);
 
-/* Reads the folder again when it has changed (names, sizes, times of its files). On failure (FATAL
- * ERR_USAGE, the message names the file: it cannot be read, is no schema, has the fingerprint of another
- * schema; or there are too many) or RETRY ERR_MEMORY everything stays as it was. *ret_changed may be NULL.
- * When it has changed, what was denied is forgotten. Without a folder: OK, not changed. */
+/* Reads the folder again when it has changed (names, sizes, times of its files). On failure (FATAL ERR_USAGE: the
+ * folder itself cannot be read, or there are too many files in it; RETRY ERR_MEMORY or ERR_SYSTEM: not now) everything
+ * stays as it was. *ret_changed may be NULL. When it has changed, what was denied is forgotten. Without a folder: OK, not
+ * changed. A file that cannot be used does not keep the others from being used: see catalog_each_broken. */
 FM_MUSTCHECK enum fate catalog_folder(struct catalog *catalog, bool *ret_changed, struct error *error);
 
 /* ---- what is missing ---- */
@@ -117,6 +117,24 @@ bool catalog_text(struct catalog *catalog, const uint8_t sha256[32], struct view
 size_t catalog_readers(struct catalog *catalog);
 size_t catalog_schemas(struct catalog *catalog); /* those of the program not counted */
 
+/* A file of the folder that cannot be used: it is no schema, cannot be read, or has the fingerprint of another. While it
+ * is there, what may stand in it is wanted (RETRY ERR_UNKNOWN_SCHEMA; without somebody who answers: REJECT), and neither
+ * denied nor passed over: as a reader, all states of NAME, and those of other names without a reader that may be its
+ * aliases (any, where its text does not tell); of what was written, whatever else is known nowhere. */
+struct catalog_broken {
+	const char *file; /* below the folder */
+	const char *name; /* NAME */
+	bool reader;      /* NAME.avsc, else NAME/...avsc */
+	const char *why;
+};
+size_t catalog_broken(struct catalog *catalog);
+/* In the order of their names. each may not call the catalog. */
+void catalog_each_broken(struct catalog *catalog,
+                         void (*each)(void *context, const struct catalog_broken *file), void *context);
+#define BROKEN_WHY_SIZE 128
+/* May the answer to the want stand in such a file? Then text says in which one, and why it cannot be used. */
+bool catalog_is_broken(struct catalog *catalog, const struct schema_want *want, char *text, size_t size);
+
 /* ---- states ---- */
 
 /*
@@ -126,7 +144,7 @@ size_t catalog_schemas(struct catalog *catalog); /* those of the program not cou
  * reader's, and *ret_from is the fingerprint that it was written with, hex as in the single-object header
  * (ResumeEvent.migrated_from).
  *
- * RETRY with ERR_UNKNOWN_SCHEMA: *ret_want says what is to be looked for first. REJECT (for quarantine; the
+ * RETRY with ERR_UNKNOWN_SCHEMA: *ret_want says what is to be looked for first, or waited for (catalog_is_broken). REJECT (for quarantine; the
  * message names fields and schemas, never content): ERR_INVALID, it is JSON and is not, or the schemas do not
  * resolve; ERR_MALFORMED, its bytes are not of its schema; ERR_UNKNOWN_SCHEMA, nobody has what it was written
  * with: add the schema and retry; ERR_TOO_LARGE. ret_want and ret_from may not be NULL. catalog NULL: no

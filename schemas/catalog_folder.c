@@ -34,6 +34,7 @@ struct folder {
 	size_t files;
 	struct found *found;
 	size_t len, cap;
+	struct broken broken;
 	struct error *error;
 };
 
@@ -48,11 +49,30 @@ static enum fate FM_PRINTF(2, 3) refuse(struct folder *folder, const char *fmt, 
 	return error_set(folder->error, FATE_FATAL, ERR_USAGE, "schemas.path: %s", text);
 }
 
-static enum fate refuse_errno(struct folder *folder, const char *path)
+/* Of one file: the others are read. */
+static enum fate FM_PRINTF(2, 3) find_fault(struct folder *folder, const char *fmt, ...)
 {
-	(void)error_set_errno(folder->error, FATE_FATAL, errno, "schemas.path: could not read %.150s", path);
-	folder->error->code = ERR_USAGE;
-	return FATE_FATAL;
+	char text[200];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	return error_set(folder->error, FATE_REJECT, ERR_USAGE, "%s", text);
+}
+
+/* What is short here and now is no fault of a file. */
+static bool is_shortage(int errnum)
+{
+	return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM || errnum == EAGAIN;
+}
+
+static enum fate cannot_read(struct folder *folder, const char *path, int errnum)
+{
+	if (is_shortage(errnum))
+		return error_set_errno(folder->error, FATE_RETRY, errnum, "schemas.path: could not read %.150s",
+		                       path);
+	return find_fault(folder, "it could not be read: %s", strerror(errnum));
 }
 
 static int not_hidden(const struct dirent *entry)
@@ -85,12 +105,12 @@ static enum fate read_fd(struct folder *folder, int fd, const char *path, struct
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count < 0)
-			return refuse_errno(folder, path);
+			return cannot_read(folder, path, errno);
 		text->len += (size_t)count;
 		if (text->starved)
 			return no_memory(folder);
 		if (!room || text->len > SCHEMA_TEXT_MAX)
-			return refuse(folder, "%.150s has more than %zu bytes", path, SCHEMA_TEXT_MAX);
+			return find_fault(folder, "it has more than %zu bytes", SCHEMA_TEXT_MAX);
 		if (count == 0)
 			return FATE_OK;
 	}
@@ -110,69 +130,93 @@ static struct found *next(struct folder *folder)
 }
 
 /* Sixty-four bits can be made to clash: then nothing could tell which of the two a state was written with. */
-static enum fate check_clash(struct folder *folder, const struct known_schema *known, const char *path)
+static enum fate check_clash(struct folder *folder, const struct known_schema *known)
 {
 	for (size_t i = 0; i < folder->len; i++) {
 		const struct known_schema *other = folder->found[i].known;
 		if (other->fingerprint == known->fingerprint && memcmp(other->sha256, known->sha256, 32) != 0)
-			return refuse(folder, "%.120s has the fingerprint of another schema, one for %.60s", path,
-			              other->name);
+			return find_fault(folder, "it has the fingerprint of another schema, one for %.60s", other->name);
 	}
 	return FATE_OK;
 }
 
-static enum fate take_text(struct folder *folder, const char *name, bool reader, struct view text,
-                           const char *path)
+static enum fate take_text(struct folder *folder, const char *name, bool reader, struct view text)
 {
 	struct found *found = next(folder);
 	if (!found)
 		return no_memory(folder);
 	*found = (struct found){ .reader = reader };
 	enum fate fate = known_new(&found->known, &found->schema, name, text, false, folder->error);
-	if (fate == FATE_REJECT) {
-		(void)error_wrap(folder->error, "schemas.path: %.120s", path);
-		folder->error->code = ERR_USAGE;
-		return folder->error->fate = FATE_FATAL;
-	}
 	if (fate != FATE_OK)
 		return fate;
-	fate = check_clash(folder, found->known, path);
-	folder->len++;
-	if (!reader) {
+	fate = check_clash(folder, found->known);
+	if (!reader || fate != FATE_OK) {
 		schema_free(found->schema);
 		found->schema = NULL;
 	}
+	if (fate == FATE_OK)
+		folder->len++;
+	else
+		known_free(found->known);
 	return fate;
+}
+
+/* A file at fault is noted with what it is called, and does not keep the others from being taken. */
+static enum fate pass_over(struct folder *folder, const char *name, bool reader, struct view text,
+                           const char *path)
+{
+	if (folder->error->fate != FATE_REJECT)
+		return folder->error->fate;
+	const char *file = path + strlen(folder->path) + 1;
+	return broken_add(&folder->broken, file, name, reader, text, folder->error->message) ? FATE_OK
+	                                                                                     : no_memory(folder);
 }
 
 static enum fate take_file(struct folder *folder, const char *name, bool reader, const char *path)
 {
 	struct buffer text;
+	struct view whole = VIEW_NULL;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return refuse_errno(folder, path);
 	buffer_init(&text, SCHEMA_TEXT_MAX + 2 * 65536);
-	enum fate fate = read_fd(folder, fd, path, &text);
-	close(fd);
-	if (fate == FATE_OK)
-		fate = take_text(folder, name, reader, buffer_view(&text), path);
+	enum fate fate = fd < 0 ? cannot_read(folder, path, errno) : read_fd(folder, fd, path, &text);
+	if (fd >= 0)
+		close(fd);
+	if (fate == FATE_OK) {
+		whole = text.len > 0 ? buffer_view(&text) : VIEW_LITERAL("");
+		fate = take_text(folder, name, reader, whole);
+	}
+	if (fate != FATE_OK)
+		fate = pass_over(folder, name, reader, whole, path);
 	buffer_done(&text);
 	return fate;
 }
 
+/* A file or folder that cannot be looked at. */
+static enum fate see_fault(struct folder *folder, const char *name, bool reader, const char *path, int errnum)
+{
+	buffer_printf(&folder->seen, "%s %d\n", path, errnum);
+	enum fate fate = cannot_read(folder, path, errnum);
+	if (fate == FATE_REJECT && folder->just_look)
+		return FATE_OK;
+	return fate == FATE_REJECT ? pass_over(folder, name, reader, VIEW_NULL, path) : fate;
+}
+
+/* The time of its last change of any kind tells of rights, too. */
 static enum fate see_file(struct folder *folder, const char *name, bool reader, const char *path,
                           const struct stat *stat)
 {
 	if (++folder->files > FILES_MAX)
 		return refuse(folder, "there are more than %d files in it", FILES_MAX);
-	buffer_printf(&folder->seen, "%s %lld %lld.%09ld\n", path, (long long)stat->st_size,
-	              (long long)stat->st_mtim.tv_sec, stat->st_mtim.tv_nsec);
+	buffer_printf(&folder->seen, "%s %lld %lld.%09ld %lld.%09ld\n", path, (long long)stat->st_size,
+	              (long long)stat->st_mtim.tv_sec, stat->st_mtim.tv_nsec, (long long)stat->st_ctim.tv_sec,
+	              stat->st_ctim.tv_nsec);
 	return folder->just_look ? FATE_OK : take_file(folder, name, reader, path);
 }
 
 static enum fate read_folder(struct folder *folder, const char *path, const char *name);
 
-/* above: in the folder itself, where files are readers and folders hold what was written. */
+/* name: that of the folder it is in; NULL: in the folder itself, where files are readers and folders hold what was
+ * written. */
 static enum fate read_entry(struct folder *folder, const char *path, const char *file, const char *name)
 {
 	char full[PATH_SIZE], stripped[PATH_SIZE];
@@ -180,20 +224,32 @@ static enum fate read_entry(struct folder *folder, const char *path, const char 
 
 	if (snprintf(full, sizeof(full), "%s/%s", path, file) >= (int)sizeof(full))
 		return refuse(folder, "a path in it is too long");
+	bool ours = strip(file, stripped, sizeof(stripped));
 	if (fstatat(AT_FDCWD, full, &stat, 0) != 0)
-		return refuse_errno(folder, full);
+		return ours ? see_fault(folder, name ? name : stripped, !name, full, errno) : FATE_OK;
 	if (S_ISDIR(stat.st_mode))
 		return name ? FATE_OK : read_folder(folder, full, file);
-	if (!S_ISREG(stat.st_mode) || !strip(file, stripped, sizeof(stripped)))
+	if (!S_ISREG(stat.st_mode) || !ours)
 		return FATE_OK;
 	return see_file(folder, name ? name : stripped, !name, full, &stat);
+}
+
+static enum fate cannot_list(struct folder *folder, const char *path, const char *name, int errnum)
+{
+	if (name)
+		return see_fault(folder, name, false, path, errnum);
+	(void)error_set_errno(folder->error, is_shortage(errnum) ? FATE_RETRY : FATE_FATAL, errnum,
+	                      "schemas.path: could not read %.150s", path);
+	if (!is_shortage(errnum))
+		folder->error->code = ERR_USAGE;
+	return folder->error->fate;
 }
 
 static enum fate read_folder(struct folder *folder, const char *path, const char *name)
 {
 	struct dirent **entries = NULL;
 	int len = scandir(path, &entries, not_hidden, alphasort);
-	enum fate fate = len < 0 ? refuse_errno(folder, path) : FATE_OK;
+	enum fate fate = len < 0 ? cannot_list(folder, path, name, errno) : FATE_OK;
 
 	for (int i = 0; i < len; i++) {
 		if (fate == FATE_OK)
@@ -311,6 +367,9 @@ static enum fate change(struct catalog *catalog, struct folder *folder)
 		folder->found[i].known->reads += folder->found[i].reader;
 	map_done(&catalog->readers);
 	catalog->readers = readers;
+	broken_done(&catalog->broken);
+	catalog->broken = folder->broken;
+	folder->broken = (struct broken){ 0 };
 	denials_clear(catalog->denials);
 	return FATE_OK;
 }
@@ -325,6 +384,7 @@ static void folder_done(struct folder *folder)
 			known_free(folder->found[i].known);
 	}
 	free(folder->found);
+	broken_done(&folder->broken);
 }
 
 static enum fate read_again(struct catalog *catalog, struct folder *folder)

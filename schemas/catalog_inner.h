@@ -11,6 +11,7 @@
 #define FERMATA_SCHEMAS_CATALOG_INNER_H
 
 #include "schemas/catalog.h"
+#include "schemas/catalog_broken.h"
 #include "schemas/migrate.h"
 #include "schemas/texts.h"
 
@@ -105,7 +106,8 @@ struct catalog {
 	struct catalog_entry *list; /* room for cap and SCHEMA_TEXTS */
 	struct map texts;           /* of known, by key_text */
 	struct map readers, written, learnt;
-	size_t loads; /* of the folder */
+	struct broken broken; /* files of the folder that cannot be used */
+	size_t loads;         /* of the folder */
 	size_t folder_bytes, learnt_len, learnt_bytes;
 	struct denials *denials;
 };
@@ -133,12 +135,18 @@ FM_MUSTCHECK enum fate known_add(struct catalog *catalog, struct known_schema **
 
 /* ---- catalog.c ---- */
 
-enum answer { ANSWER_KNOWN, ANSWER_DENIED, ANSWER_MISSING };
+enum answer {
+	ANSWER_KNOWN,
+	ANSWER_DENIED,
+	ANSWER_MISSING,
+	ANSWER_BROKEN, /* it may stand in a file of the folder that cannot be used: before denials, and, of a reader, before
+	                * what was learnt */
+};
 
 /*
  * What answers want. WANT_STATE looks first among what was written in the folder `folder`, then among all of
- * the folder's: their aliases and logical types may differ. Others leave it NULL. ret_why: of a denial, else
- * "". It is for the caller to look at catalog->asks.
+ * the folder's: their aliases and logical types may differ. Others leave it NULL. ret_why: of a denial, or
+ * of the broken file, else "". It is for the caller to look at catalog->asks.
  */
 enum answer catalog_find(struct catalog *catalog, const struct schema_want *want, const char *folder,
                          const struct known_schema **ret_known, char ret_why[DENIED_WHY_MAX + 1]);

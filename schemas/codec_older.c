@@ -89,7 +89,8 @@ static enum fate find(struct codec *codec, enum part whole, const struct schema_
 
 	if (answer == ANSWER_KNOWN)
 		return FATE_OK;
-	if (answer == ANSWER_MISSING && catalog->asks && !other_record(want) && want->id >= 0)
+	bool may_come = answer == ANSWER_MISSING || answer == ANSWER_BROKEN;
+	if (may_come && catalog->asks && !other_record(want) && want->id >= 0)
 		return missing(codec, want, error);
 	return unknown_schema(codec, whole, want, why, error);
 }
@@ -158,7 +159,7 @@ enum fate codec_today(struct codec *codec, const uint8_t sha256[32], struct view
 		return FATE_OK;
 	memcpy(want.sha256, sha256, sizeof(want.sha256));
 	enum answer answer = catalog ? catalog_find(catalog, &want, NULL, &known, why) : ANSWER_DENIED;
-	if (answer == ANSWER_MISSING && catalog->asks)
+	if ((answer == ANSWER_MISSING || answer == ANSWER_BROKEN) && catalog->asks)
 		return missing(codec, &want, error);
 	if (answer != ANSWER_KNOWN)
 		return unknown_sealed(catalog, &want, why, error);

@@ -71,8 +71,13 @@ static enum fate find_reader(struct catalog *catalog, struct view name, const st
 	if (!copy_name(name, &want))
 		return FATE_OK;
 	enum answer answer = catalog_find(catalog, &want, NULL, ret_known, why);
-	if (answer != ANSWER_MISSING || !catalog->registry || !catalog->asks ||
-	    !name_is_dotted(want.name, name.len))
+	if (answer == ANSWER_BROKEN && !catalog->asks)
+		return error_set(
+			error, FATE_REJECT, ERR_UNKNOWN_SCHEMA,
+			"state: the reader of %.60s may be in a file of schemas.path that cannot be used: %s", want.name,
+			why);
+	if (answer != ANSWER_BROKEN && (answer != ANSWER_MISSING || !catalog->registry || !catalog->asks ||
+	                                !name_is_dotted(want.name, name.len)))
 		return FATE_OK;
 	*ret_want = want;
 	return error_set(error, FATE_RETRY, ERR_UNKNOWN_SCHEMA, "state: %s is not known yet",

@@ -90,16 +90,23 @@ static enum fate ask_registry(struct supply *supply, const struct schema_want *w
 
 static enum fate look(struct supply *supply, const struct schema_want *want, struct error *error)
 {
-	bool found = false;
+	char why[BROKEN_WHY_SIZE], text[WANT_TEXT_SIZE];
+	bool broken = catalog_is_broken(supply->catalog, want, why, sizeof(why)), found = false;
+	bool passed_over =
+		broken && want->kind == WANT_READER; /* whatever others have, the folder's stands before it */
+	enum fate fate = FATE_OK;
 
-	if (supply->settings.shelf) {
-		enum fate fate =
-			supply->settings.shelf(supply->settings.context, supply->catalog, want, &found, error);
-		if (fate != FATE_OK || found)
-			return fate;
-	}
-	if (supply->registry)
-		return ask_registry(supply, want, error);
+	if (supply->settings.shelf && !passed_over)
+		fate = supply->settings.shelf(supply->settings.context, supply->catalog, want, &found, error);
+	if (fate != FATE_OK || found)
+		return fate;
+	if (supply->registry && !passed_over)
+		fate = ask_registry(supply, want, error);
+	if (fate == FATE_OK && catalog_is_broken(supply->catalog, want, why, sizeof(why)))
+		return error_set(error, FATE_REJECT, ERR_UNKNOWN_SCHEMA, "%s may be in a file of schemas.path: %s",
+		                 want_text(want, text, sizeof(text)), why);
+	if (fate != FATE_OK || supply->registry)
+		return fate;
 	catalog_deny(supply->catalog, want, NOWHERE_MS, NULL);
 	return FATE_OK;
 }

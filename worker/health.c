@@ -14,7 +14,8 @@ static bool is_ready(const struct worker *worker)
 {
 	return worker_away_ms(worker) == 0 && atomic_load(&worker->fenced_shards) == 0 &&
 	       atomic_load(&worker->alarmed_parts) == 0 && atomic_load(&worker->stopped_parts) == 0 &&
-	       atomic_load(&worker->caught_up) && !worker_stopping(worker);
+	       atomic_load(&worker->broken_schemas) == 0 && atomic_load(&worker->caught_up) &&
+	       !worker_stopping(worker);
 }
 
 static void serve_metrics(void *context, const struct http_request *request, struct http_response *response)
@@ -82,6 +83,12 @@ static void serve_ready(void *context, const struct http_request *request, struc
 			"partitions that are stopped, for most of their records become dead letters: %d (the log and "
 			"`fermata doctor` say which and why); the others go on\n",
 			atomic_load(&worker->stopped_parts));
+	if (atomic_load(&worker->broken_schemas) > 0)
+		buffer_printf(
+			&response->body,
+			"files of schemas.path that cannot be used: %d (the log and `fermata doctor` say which and "
+			"why); what may need them waits, all else goes on\n",
+			atomic_load(&worker->broken_schemas));
 	if (!atomic_load(&worker->caught_up))
 		buffer_append_text(&response->body,
 		                   "approvals wait until the suspends that stood at the start are in\n");

@@ -56,9 +56,11 @@ static enum fate say_waits(struct intake *intake, struct part *part, struct erro
 {
 	if (part->waits || part->durable == POSITION_NEW || clock_mono_ms() - part->parked_ms < PARKED_MS)
 		return FATE_OK;
-	log_warn("intake",
-	         "%s [%" PRId32 "] waits at offset %" PRId64 " for the schema registry; the others go on",
-	         part->topic, part->partition, part->held.at.offset);
+	log_warn("intake", "%s [%" PRId32 "] waits at offset %" PRId64 " for %s; the others go on", part->topic,
+	         part->partition, part->held.at.offset,
+	         atomic_load(&intake->worker->broken_schemas) > 0
+	             ? "a schema that may be in a file of schemas.path that cannot be used"
+	             : "the schema registry");
 	part->waits = true;
 	return store_position_waits(intake->store, intake->worker->cluster_id, part->topic, part->partition,
 	                            WAITS_REGISTRY, error);

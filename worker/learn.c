@@ -1,6 +1,9 @@
 /* Looking for a schema in the folder and in PostgreSQL, and keeping every one there. */
 #include "worker/learn_inner.h"
 
+#include "core/log.h"
+#include "core/metrics.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,13 +147,21 @@ static enum fate look(struct worker *worker, struct store *store, const struct s
                       struct error *error)
 {
 	struct learner *learner = worker->learner;
-	char text[CATALOG_NAME_MAX + 64];
-	enum looked looked;
+	char text[CATALOG_NAME_MAX + 64], why[BROKEN_WHY_SIZE];
+	enum looked looked = LOOKED_NONE;
+	enum fate fate = FATE_OK;
 	if (learn_folder_changed(worker))
 		return FATE_OK;
-	enum fate fate = shelf_look(store, worker->catalog, learn_registry(worker), want, &looked, error);
+	bool broken = catalog_is_broken(worker->catalog, want, why, sizeof(why));
+	/* Whatever others have of a reader, the folder's stands before it. */
+	if (!broken || want->kind != WANT_READER)
+		fate = shelf_look(store, worker->catalog, learn_registry(worker), want, &looked, error);
 	if (fate != FATE_OK || looked == LOOKED_LEARNT)
 		return fate;
+	if (broken && (learner->registry == NULL || looked == LOOKED_NONE))
+		return error_set(error, FATE_RETRY, ERR_UNKNOWN_SCHEMA,
+		                 "%s may be in a file of schemas.path, and waits until that is mended: %s",
+		                 want_text(want, text, sizeof(text)), why);
 	if (learner->registry == NULL || (looked == LOOKED_NONE && atomic_load(&learner->away))) {
 		catalog_deny(worker->catalog, want, NOWHERE_MS, NULL);
 		return FATE_OK;
@@ -173,15 +184,40 @@ bool learn_more(struct worker *worker, struct store *store, const struct schema_
 	return *fate == FATE_OK;
 }
 
+static void say_broken(void *context, const struct catalog_broken *file)
+{
+	(void)context;
+	log_warn("schemas",
+	         "%s of schemas.path cannot be used: %s; what may need it waits, all else goes on: mend it, or "
+	         "take it away",
+	         file->file, file->why);
+}
+
+void learn_say_broken(struct worker *worker)
+{
+	int broken = (int)catalog_broken(worker->catalog);
+	int before = atomic_exchange(&worker->broken_schemas, broken);
+	metrics_set(METRIC_SCHEMAS_BROKEN, broken);
+	catalog_each_broken(worker->catalog, say_broken, NULL);
+	if (broken == 0 && before > 0)
+		log_info("schemas", "all files of schemas.path can be used again");
+}
+
+enum fate learn_folder(struct worker *worker, bool *ret_changed, struct error *error)
+{
+	enum fate fate = catalog_folder(worker->catalog, ret_changed, error);
+	if (fate == FATE_OK && *ret_changed) {
+		learn_say_broken(worker);
+		learn_tell(worker);
+	}
+	return fate;
+}
+
 bool learn_folder_changed(struct worker *worker)
 {
 	struct error error;
 	bool changed = false;
-	if (catalog_folder(worker->catalog, &changed, &error) != FATE_OK)
-		return false; /* the thread says so */
-	if (changed)
-		learn_tell(worker);
-	return changed;
+	return learn_folder(worker, &changed, &error) == FATE_OK && changed; /* the thread says what fails */
 }
 
 uint64_t learn_count(const struct worker *worker)

@@ -13,7 +13,8 @@
 struct schema_want; /* schemas/catalog.h */
 
 /* Before the threads: worker->catalog with the folder, and the registry's client when one is configured.
- * FATAL ERR_USAGE: a file of schemas.path is no schema, or settings of the registry do not go together. */
+ * FATAL ERR_USAGE: schemas.path cannot be read (or, for a command that runs once, a file of it cannot be used), or
+ * settings of the registry do not go together. */
 FM_MUSTCHECK enum fate learn_open(struct worker *worker, struct error *error);
 void learn_close(struct worker *worker);
 

@@ -40,6 +40,11 @@ struct learner {
 const char *learn_registry(const struct worker *worker);
 /* Everything that the folder holds, likewise. */
 FM_MUSTCHECK enum fate learn_keep_folder(struct worker *worker, struct store *store, struct error *error);
+/* Has the folder changed? Then it was read again, its files that cannot be used are told, and whoever waits. As
+ * catalog_folder. */
+FM_MUSTCHECK enum fate learn_folder(struct worker *worker, bool *ret_changed, struct error *error);
+/* Says in the log, in readiness and as a metric which files of the folder cannot be used. */
+void learn_say_broken(struct worker *worker);
 /* There is news: whoever waits tries again. */
 void learn_tell(struct worker *worker);
 

@@ -32,6 +32,23 @@ static enum fate open_registry(struct learner *learner, const struct config *con
 	return fate == FATE_OK || fate == FATE_FATAL ? fate : (error->fate = FATE_FATAL);
 }
 
+static void note_broken(void *context, const struct catalog_broken *file)
+{
+	struct error *error = context;
+	if (error->fate == FATE_OK)
+		(void)error_set(error, FATE_FATAL, ERR_USAGE,
+		                "%.80s of schemas.path cannot be used: %.80s; mend it, or take it away", file->file,
+		                file->why);
+}
+
+/* A command that runs once does not wait for somebody to mend it. */
+static enum fate refuse_broken(struct catalog *catalog, struct error *error)
+{
+	error->fate = FATE_OK;
+	catalog_each_broken(catalog, note_broken, error);
+	return error->fate;
+}
+
 enum fate learn_open(struct worker *worker, struct error *error)
 {
 	struct learner *learner = calloc(1, sizeof(*learner));
@@ -50,6 +67,10 @@ enum fate learn_open(struct worker *worker, struct error *error)
 	enum fate fate = catalog_new(&worker->catalog, &settings, error);
 	if (fate == FATE_RETRY)
 		fate = error->fate = FATE_FATAL;
+	if (fate == FATE_OK && worker->quiet)
+		fate = refuse_broken(worker->catalog, error);
+	else if (fate == FATE_OK)
+		learn_say_broken(worker);
 	return fate == FATE_OK ? open_registry(learner, worker->config, error) : fate;
 }
 
@@ -161,7 +182,7 @@ static void follow_folder(struct learning *learning)
 	if (clock_mono_ms() < learning->folder_at_ms)
 		return;
 	learning->folder_at_ms = clock_mono_ms() + FOLDER_MS;
-	enum fate fate = catalog_folder(worker->catalog, &changed, &error);
+	enum fate fate = learn_folder(worker, &changed, &error);
 	if (fate != FATE_OK) {
 		say(learning, &error);
 		return;
@@ -172,7 +193,6 @@ static void follow_folder(struct learning *learning)
 	         catalog_schemas(worker->catalog), catalog_readers(worker->catalog));
 	if (learn_keep_folder(worker, learning->store, &error) != FATE_OK)
 		say(learning, &error);
-	learn_tell(worker);
 }
 
 /* What the registry gave is kept: the texts, their ids, and which one is the reader now, if there is one. */

@@ -339,6 +339,19 @@ static enum fate told(struct drain *drain, bool *ret_told, struct error *error)
 	return FATE_OK;
 }
 
+/* A file of schemas.path cannot be used, and nothing has moved for a minute: somebody has to mend it first. */
+static bool is_held(struct drain *drain, const struct worker *worker, const struct position *rows, size_t len,
+                    int64_t left)
+{
+	int64_t sum = left, now = clock_mono_ms();
+	for (size_t i = 0; i < len; i++)
+		sum += rows[i].next;
+	if (atomic_load(&worker->broken_schemas) == 0 || drain->held_since_ms == 0 || sum != drain->held_sum)
+		drain->held_since_ms = now;
+	drain->held_sum = sum;
+	return now - drain->held_since_ms > DRAIN_AWAY_MS;
+}
+
 static enum fate look(struct drain *drain, struct worker *worker, bool *ret_done, struct error *error)
 {
 	struct position *rows;
@@ -350,13 +363,17 @@ static enum fate look(struct drain *drain, struct worker *worker, bool *ret_done
 	if (!any_waits(drain, WAITS_BREAKER, rows, len))
 		drain->stopped_ms = 0;
 	drain->alarmed = any_waits(drain, WAITS_ALARM, rows, len);
+	int64_t left;
+	fate = shards_backlog(worker, drain->store, &left, error);
+	drain->held = fate == FATE_OK && left >= 0 && is_held(drain, worker, rows, len, left);
+	*ret_done = drain->held;
+	if (fate != FATE_OK || drain->held)
+		return fate;
 	for (size_t i = 0; i < drain->ends_len; i++)
 		if (!end_reached(drain, worker, &drain->ends[i], rows, len))
 			return FATE_OK;
-	int64_t left;
-	fate = shards_backlog(worker, drain->store, &left, error);
-	if (fate != FATE_OK || left != 0)
-		return fate;
+	if (left != 0)
+		return FATE_OK;
 	return told(drain, ret_done, error);
 }
 

@@ -26,10 +26,13 @@ struct drain {
 	int64_t quiet_since_ms; /* mono: since when only gate events may be left; 0: not yet */
 	int64_t stopped_ms;     /* mono: since when a partition is seen to be stopped; 0: none is */
 	bool alarmed;           /* a partition that is left alone has not reached its end */
+	bool held;              /* what is left waits for a file of schemas.path */
+	int64_t held_sum;       /* of positions and of what is left, when it was seen to move last, */
+	int64_t held_since_ms;  /* mono: at this time */
 };
 
 FM_MUSTCHECK enum fate drain_init(struct drain *drain, struct worker *worker, struct error *error);
-/* Are those ends reached (a partition that is stopped or left alone is not waited for: stopped_ms and alarmed tell), and is the outbox of this worker's shards empty (and that of gate events too, or has
+/* Are those ends reached (a partition that is stopped or left alone is not waited for, nor what waits for a file of schemas.path: stopped_ms, alarmed and held tell), and is the outbox of this worker's shards empty (and that of gate events too, or has
  * it been waited for)? */
 FM_MUSTCHECK enum fate drain_look(struct drain *drain, struct worker *worker, bool *ret_done,
                                   struct error *error);

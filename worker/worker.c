@@ -206,7 +206,12 @@ static void watch_drain(struct worker *worker, struct drain *drain)
 	}
 	if (fate != FATE_OK)
 		log_error(LOG_LEVEL_DEBUG, "drain", &error);
-	if (done && (drain->stopped_ms != 0 || drain->alarmed)) {
+	if (done && drain->held) {
+		(void)error_set(&error, FATE_RETRY, ERR_STALE,
+		                "drain: what is left may need a file of schemas.path that cannot be used: mend that "
+		                "(`fermata doctor` says which), then run it again");
+		worker_fail(worker, "worker", &error);
+	} else if (done && (drain->stopped_ms != 0 || drain->alarmed)) {
 		(void)error_set(
 			&error, FATE_RETRY, ERR_STALE,
 			"drain: a partition is %s; all others are done: look at the lines above, %s, then run it again",

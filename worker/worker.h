@@ -61,6 +61,7 @@ struct worker {
 	_Atomic int alarmed_parts;                 /* intake: partitions that it leaves alone */
 	_Atomic int stopped_parts;                 /* intake: partitions that its breaker has stopped */
 	_Atomic int probing_parts;                 /* of those: that are being tried just now */
+	_Atomic int broken_schemas;                /* files of schemas.path that cannot be used */
 	pthread_mutex_t mutex;                     /* of the condition only */
 	pthread_cond_t stop_changed;
 

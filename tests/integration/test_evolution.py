@@ -8,6 +8,7 @@ import avrolib
 import evolution
 import records
 from acts import pending
+from test_operator_faults import wait_not_ready, wait_ready
 
 SUSPEND = "fermata.v1.SuspendEvent"
 
@@ -224,25 +225,108 @@ def test_a_state_that_is_not_what_it_says(world, state, word):
     assert word in letter.header("fermata.error.reason")
 
 
+BROKEN = "com.example.Broken"
+
+
+def state_of(name):
+    """V1's state under another name."""
+    return {**evolution.state(evolution.V1, evolution.V1_DATUM), "schema": name}
+
+
+def decided(world, state):
+    """A suspend with that state, and its approval, taken in."""
+    sent = pending(world, state=state)
+    world.wait_decision(world.decide(sent).decision_id, "counted")
+    return sent
+
+
 def test_a_broken_file_stops_nobody(world, folder):
-    """A file that is no schema is named in the log; what was there before goes on."""
-    folder.reader(evolution.V1)
-    code = evolution.coder(evolution.V1)
-    world.wait(
-        lambda: world.sql(
-            "SELECT 1 FROM fermata.schema_text WHERE fingerprint = %s", code.fingerprint
-        ),
-        "the folder to be read",
-    )
-    folder.reader("{", name="com.example.Broken")
-    world.wait(lambda: "com.example.Broken" in world.workers[-1].log, "the log to name the file")
-    sent = pending(world, state=evolution.state(evolution.V1, evolution.V1_DATUM))
-    world.decide(sent)
-    assert avrolib.same(resumed_state(world, sent)[1], sent.datum["state"])
+    """It alone is not used: other names load, what is new is taken in; what may need it waits, and goes on by itself."""
+    folder.reader(evolution.field_added())
+    folder.writer(evolution.V1)
+    wait_ready(world, world.workers[-1])
+    folder.reader('{"type": "recrod"}', name=BROKEN)
     world.workers[-1].stop()
-    worker = world.start_worker()
-    worker.ended_by_us = True
-    assert worker.wait() == 2 and "com.example.Broken" in worker.log
+    worker = world.start_worker()  # with it, too
+    wait_not_ready(worker, "files of schemas.path that cannot be used: 1", "fermata doctor")
+    line = next(line for line in worker.log.splitlines() if f"{BROKEN}.avsc" in line)
+    assert "of schemas.path cannot be used" in line and "recrod" in line and "waits" in line, line
+    assert "fermata_schema_files_broken 1" in worker.metrics()
+    held = decided(world, state_of(BROKEN))
+    sent = decided(world, evolution.state(evolution.V1, evolution.V1_DATUM))
+    assert resumed_state(world, sent)[0]["migrated_from"] is not None
+    unnamed = decided(world, state_of("com.example.Unnamed"))  # no reader, and the broken one does not claim it
+    assert resumed_state(world, unnamed)[0]["migrated_from"] is None
+    folder.reader(evolution.field_renamed())
+    world.wait(lambda: "was read again" in worker.log, "the folder to be read")
+    again = decided(world, evolution.state(evolution.V1, evolution.V1_DATUM))
+    assert evolution.coder(evolution.field_renamed()).decode_body(resumed_state(world, again)[1]["body"])["stage"] == "CHECK"
+    world.wait(lambda: f"the reader of {BROKEN} may be in a file of schemas.path" in worker.log, "a line on what waits")
+    assert world.state(held.id) == "DECIDED"
+    done = world.run("doctor", rc=1).out
+    assert f"{BROKEN}.avsc cannot be used" in done and f"states of {BROKEN} wait" in done, done
+    (row,) = [each for each in world.run("schema", "list", "--json").json if each["fault"]]
+    assert row["name"] == BROKEN and f"{BROKEN}.avsc cannot be used" in row["fault"] and row["sha256"] is None
+    assert worker.log.count(f"{BROKEN}.avsc of schemas.path cannot be used") <= 2  # at the start, and with the change
+    folder.reader(evolution.field_added(), name=BROKEN)
+    folder.writer(evolution.V1, name=BROKEN)
+    assert resumed_state(world, held)[0]["migrated_from"] is not None
+    wait_ready(world, worker)
+    assert not [each for each in world.sql("SELECT state::text FROM fermata.checkpoint") if each != ("RESUMED",)]
+
+
+def test_half_a_file(world, folder):
+    """Whose states it reads cannot be told: no state without a reader passes unchanged meanwhile."""
+    worker = world.workers[-1]
+    folder.reader(json.dumps(evolution.field_added())[:-20], name="com.example.Half")
+    wait_not_ready(worker, "files of schemas.path that cannot be used: 1")
+    sent = decided(world, evolution.state(evolution.V1, evolution.V1_DATUM))
+    world.wait(lambda: "com.example.Half.avsc cannot be used" in worker.log, "a line on what waits")
+    plain = decided(world, evolution.json_state(b'{"a": 1}'))
+    assert resumed_state(world, plain)[0]["migrated_from"] is None
+    assert world.state(sent.id) == "DECIDED"
+    schema = dict(evolution.field_added(), aliases=[evolution.STATE], name="com.example.Half")
+    folder.writer(evolution.V1, name="com.example.Half")
+    folder.reader(schema, name="com.example.Half")
+    assert resumed_state(world, sent)[0]["migrated_from"] is not None
+
+
+def test_a_broken_file_of_what_was_written(world, folder):
+    """A suspend of another version waits for it at its place on the topic, instead of becoming a dead letter."""
+    worker = world.workers[-1]
+    schema, code = old_suspend()
+    folder.writer("{", name=SUSPEND)
+    wait_not_ready(worker, "files of schemas.path that cannot be used: 1")
+    datum = records.make_suspend()
+    sent = send_as(world, code, datum)
+    world.wait(
+        lambda: world.sql("SELECT 1 FROM fermata.kafka_offset WHERE waits = 'registry'"), "the partition to wait"
+    )
+    assert "for a schema that may be in a file of schemas.path" in worker.log
+    world.wait(lambda: "waits for a schema" in world.run("doctor", rc=1).out, "doctor to name the partition")
+    folder.writer(schema, name=SUSPEND)
+    world.wait_state(sent.id, "PENDING")
+    assert not world.read("dead_letters")
+
+
+@pytest.mark.slow
+def test_a_drain_and_a_broken_file(world, folder):
+    """What does not need it is done; for what does nobody waits for ever. Commands that run once do not begin."""
+    wait_ready(world, world.workers[-1])
+    world.workers[-1].stop()
+    folder.reader("{", name=evolution.STATE)
+    world.suspend()
+    world.run("worker", "--drain")
+    sent = world.suspend(state=evolution.state(evolution.V1, evolution.V1_DATUM))
+    world.decide(sent)
+    said = world.run("worker", "--drain", rc=75, timeout=150).err
+    assert "may need a file of schemas.path that cannot be used" in said and "fermata doctor" in said, said
+    assert world.state(sent.id) == "DECIDED"
+    for command in (("replay", "--topic", world.topics["suspends"], "--from", "0"), ("rebuild",)):
+        assert f"{evolution.STATE}.avsc of schemas.path cannot be used" in world.run(*command, rc=2).err
+    folder.reader(evolution.V1, name=evolution.STATE)
+    world.run("worker", "--drain")
+    assert world.state(sent.id) == "RESUMED"
 
 
 # ---- the records themselves ----------------------------------------------------------------

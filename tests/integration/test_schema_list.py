@@ -121,7 +121,7 @@ def test_the_folder_and_the_database(make_world):
 
 
 def test_what_is_not_what_it_says_it_is(make_world):
-    """A row that was changed, or is no schema, is named; a folder that is broken ends it."""
+    """A row that was changed, or is no schema, is named, and so is a file; a folder that is not there ends it."""
     world = make_world()
     keep(world, state_schema("a"), sha256="cd" * 32)
     keep(world, '{"type": "recrod"}', sha256="ce" * 32)
@@ -132,5 +132,7 @@ def test_what_is_not_what_it_says_it_is(make_world):
     folder = world.directory / "schemas"
     folder.mkdir()
     (folder / "broken.avsc").write_text("{")
-    line = one_line(world.run("schema", "list", "-X", f"schemas.path={folder}", rc=2))
-    assert "broken.avsc" in line
+    (fault,) = [row for row in listed(world, "-X", f"schemas.path={folder}") if row["name"] == "broken"]
+    assert "broken.avsc cannot be used" in fault["fault"] and fault["reader"] and fault["fingerprint"] is None
+    line = one_line(world.run("schema", "list", "-X", f"schemas.path={folder}/nowhere", rc=2))
+    assert "nowhere" in line
