@@ -1,5 +1,7 @@
 #include "core/checkpoint.h"
 
+#include <string.h>
+
 #include <assert.h>
 
 /* What a cell says. Where it depends on whether there is a verdict, it has a name of its own. */
@@ -206,4 +208,31 @@ int64_t checkpoint_next_version(const struct checkpoint *checkpoint, int64_t cau
 	int64_t next = checkpoint->version + 1;
 
 	return cause_us > next ? cause_us : next;
+}
+
+void checkpoint_gate_event(const struct checkpoint *row, enum gate_state state, int64_t version, int64_t at,
+                           const struct action *action, struct gate_event *ret_event)
+{
+	*ret_event = (struct gate_event){
+		.checkpoint_id_text = row->id_text,
+		.checkpoint_id = row->id,
+		.session_id = row->session_id,
+		.gate_id = row->gate_id,
+		.tenant = row->tenant,
+		.agent = row->agent,
+		.state = state,
+		.title = row->title,
+		.has_risk = row->has_risk,
+		.risk = row->risk,
+		.requested_by = row->requested_by,
+		.required_approvals = row->required_approvals,
+		.approvals = row->approvals,
+		.at = at,
+		.expires_at = row->expires_at,
+		.reason = row->reason,
+		.version = version,
+	};
+	if (action != NULL)
+		ret_event->action = *action;
+	memcpy(ret_event->digest, row->digest, DIGEST_LEN);
 }

@@ -127,4 +127,9 @@ bool checkpoint_is_open(const struct checkpoint *checkpoint);
 /* The version of the next gate event: max(previous + 1, us of the record that caused it). */
 int64_t checkpoint_next_version(const struct checkpoint *checkpoint, int64_t cause_us);
 
+/* The gate event that tells of a filled row, under that state, version and time. action: NULL, or what the suspend
+ * proposes. Borrows what it shows from both. */
+void checkpoint_gate_event(const struct checkpoint *checkpoint, enum gate_state state, int64_t version,
+                           int64_t at, const struct action *action, struct gate_event *ret_event);
+
 #endif

@@ -267,9 +267,18 @@ struct outbox_row {
 
 struct gate_row {
 	struct checkpoint
-		*checkpoint; /* with sealed.body when asked for and there; only its id when it was purged */
-	int64_t version; /* of gate_outbox when it was read */
-	bool gone;       /* erased or purged: a tombstone is to be written */
+		*checkpoint;    /* with sealed.body when asked for and there; only its id when it was purged,
+	                                * or handed over */
+	int64_t version;    /* of gate_outbox when it was read */
+	bool gone;          /* erased or purged: a tombstone is to be written */
+	const void *handed; /* what the caller has of it already (struct handed), or NULL */
+};
+
+/* What the caller has of a gate event in just that version, and its bytes; or NULL: then it is read. */
+typedef const void *store_handed(void *context, const struct uuid *id, int64_t version, size_t *ret_bytes);
+struct handed {
+	store_handed *find;
+	void *context;
 };
 
 struct relay_take {
@@ -287,12 +296,13 @@ struct relay_take {
  * R3. skip: checkpoints that must wait (passed over). At most rows rows of each kind and about `bytes` of
  * sealed payloads in all, but at least one row. with_action: load payloads for gate events. with_decided: take the gate
  * events of what is DECIDED, too, which else go with its resume; for a time in which nothing is resumed.
+ * handed: what is asked for each gate event that is to be sent, or NULL.
  */
 FM_MUSTCHECK enum fate store_relay_take(struct store *store, const struct shard *shard,
                                         const uint8_t routes_digest[32], const struct uuid *skip,
                                         size_t skip_len, size_t rows, size_t bytes, bool with_action,
-                                        bool with_decided, struct arena *arena, struct relay_take *ret_take,
-                                        struct error *error);
+                                        bool with_decided, const struct handed *handed, struct arena *arena,
+                                        struct relay_take *ret_take, struct error *error);
 
 /* A gate event that was published, or (for what is marked) the version that RESUMED was published with. */
 struct gate_sent {

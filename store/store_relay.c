@@ -3,6 +3,7 @@
 #include "store/store_payloads.h"
 #include "store/store_record.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- statements ---- */
@@ -30,16 +31,20 @@ static const struct statement select_outbox = {
 	" AND o.checkpoint_id <> ALL ($3::uuid[]) ORDER BY o.seq LIMIT $4::integer",
 };
 
-/* Without its checkpoint when that was purged. What is DECIDED is about to be resumed, with the gate event of that in
- * the same transaction, and is left to it unless nothing can be taken out of the outbox now ($5). The limit comes
- * first, so that no more is read however many of those there are. */
 static const struct statement select_gates = {
 	"reading the outbox of gate events",
-	"SELECT g.checkpoint_id, g.version, coalesce(c.sealed_len, 0)::bigint, " SQL_DAY ", " CHECKPOINT_COLUMNS
-	" FROM (SELECT checkpoint_id, version FROM fermata.gate_outbox WHERE topic = $1::text"
-	" AND partition = $2::integer AND checkpoint_id <> ALL ($3::uuid[]) LIMIT $4::integer) g"
-	" LEFT JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[g.checkpoint_id])"
-	" WHERE coalesce(c.filled, true) AND ($5::boolean OR c.state IS DISTINCT FROM 'DECIDED')",
+	"SELECT checkpoint_id, version FROM fermata.gate_outbox WHERE topic = $1::text"
+	" AND partition = $2::integer AND checkpoint_id <> ALL ($3::uuid[]) LIMIT $4::integer",
+};
+
+/* Without its checkpoint when that was purged. What is DECIDED is about to be resumed, with the gate event of that in
+ * the same transaction, and is left to it unless nothing can be taken out of the outbox now ($3). */
+static const struct statement select_gate_rows = {
+	"reading what gate events tell of",
+	"SELECT g.id, g.version, coalesce(c.sealed_len, 0)::bigint, " SQL_DAY ", " CHECKPOINT_COLUMNS
+	" FROM unnest($1::uuid[], $2::bigint[]) g (id, version)"
+	" LEFT JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[g.id])"
+	" WHERE coalesce(c.filled, true) AND ($3::boolean OR c.state IS DISTINCT FROM 'DECIDED')",
 };
 
 static const struct statement select_counted = {
@@ -88,6 +93,33 @@ static enum fate candidate_rows(void *context, const PGresult *rows, struct erro
 		row_checkpoint(&row, checkpoint);
 		checkpoint->id = id;
 		list->items[list->len++].checkpoint = checkpoint;
+		enum fate fate = row_end(&row, error);
+		if (fate != FATE_OK)
+			return fate;
+	}
+	return FATE_OK;
+}
+
+struct gate_list {
+	struct arena *arena;
+	struct gate_sent *items;
+	size_t len;
+	size_t cap;
+};
+
+static enum fate gate_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct gate_list *list = context;
+
+	for (int i = 0; i < PQntuples(rows); i++) {
+		struct gate_sent *items =
+			list_room(list->arena, list->items, list->len, &list->cap, sizeof(*list->items));
+		if (items == NULL)
+			return list_no_memory(error);
+		list->items = items;
+		struct row row = row_at(rows, i, NULL);
+		items[list->len].checkpoint_id = row_uuid(&row);
+		items[list->len++].version = row_int8(&row);
 		enum fate fate = row_end(&row, error);
 		if (fate != FATE_OK)
 			return fate;
@@ -157,12 +189,15 @@ struct taking {
 	bool with_decided;
 	struct arena *arena;
 	struct relay_take *take;
+	const struct handed *handed;
 	struct candidates outbox;
-	struct candidates gates;
+	struct gate_list gates;   /* all that wait */
+	size_t gates_waiting;     /* how many those were */
+	struct candidates missed; /* of those that were not handed over */
 };
 
-static void send_candidates(struct store *store, const struct taking *taking,
-                            const struct statement *statement, struct candidates *list)
+static void send_list(struct store *store, const struct taking *taking, const struct statement *statement,
+                      const struct answer *answer)
 {
 	struct params *params = store_params(store);
 
@@ -170,9 +205,7 @@ static void send_candidates(struct store *store, const struct taking *taking,
 	param_int4(params, taking->shard->partition);
 	param_uuids(params, taking->skip, taking->skip_len);
 	param_int4(params, (int32_t)(taking->rows < INT32_MAX ? taking->rows : INT32_MAX));
-	if (statement == &select_gates)
-		param_bool(params, taking->with_decided);
-	store_send(store, statement, params, &(struct answer){ .rows = candidate_rows, .context = list });
+	store_send(store, statement, params, answer);
 }
 
 static void send_first(struct store *store, struct taking *taking)
@@ -184,8 +217,24 @@ static void send_first(struct store *store, struct taking *taking)
 	param_int4(params, taking->shard->partition);
 	param_bytes(params, (struct view){ taking->routes_digest, 32 });
 	store_send(store, &select_ready, params, &(struct answer){ .rows = ready_rows, .context = taking->take });
-	send_candidates(store, taking, &select_outbox, &taking->outbox);
-	send_candidates(store, taking, &select_gates, &taking->gates);
+	send_list(store, taking, &select_outbox,
+	          &(struct answer){ .rows = candidate_rows, .context = &taking->outbox });
+	send_list(store, taking, &select_gates, &(struct answer){ .rows = gate_rows, .context = &taking->gates });
+}
+
+static void send_missed(struct store *store, struct taking *taking)
+{
+	struct params *params = store_params(store);
+
+	param_array(params, PG_UUID, taking->gates.len);
+	for (size_t i = 0; i < taking->gates.len; i++)
+		item_uuid(params, &taking->gates.items[i].checkpoint_id);
+	param_array(params, PG_INT8, taking->gates.len);
+	for (size_t i = 0; i < taking->gates.len; i++)
+		item_int8(params, taking->gates.items[i].version);
+	param_bool(params, taking->with_decided);
+	store_send(store, &select_gate_rows, params,
+	           &(struct answer){ .rows = candidate_rows, .context = &taking->missed });
 }
 
 /* ---- choosing ---- */
@@ -200,14 +249,6 @@ static size_t fitting(const struct candidates *list, size_t *bytes_left)
 		*bytes_left -= bytes < *bytes_left ? (size_t)bytes : *bytes_left;
 	}
 	return len;
-}
-
-static bool is_taken(const struct relay_take *take, const struct checkpoint *row)
-{
-	for (size_t i = 0; i < take->rows_len && row->state == GATE_DECIDED; i++)
-		if (uuid_compare(&take->rows[i].checkpoint->id, &row->id) == 0)
-			return true;
-	return false;
 }
 
 static enum fate choose_outbox(struct taking *taking, size_t *bytes_left, struct error *error)
@@ -227,37 +268,87 @@ static enum fate choose_outbox(struct taking *taking, size_t *bytes_left, struct
 	return FATE_OK;
 }
 
-/* What is resumed now has its gate event written with the resume: the one that waits is older. */
-static enum fate choose_gates(struct taking *taking, size_t *bytes_left, struct error *error)
+static int compare_ids(const void *a, const void *b)
+{
+	return uuid_compare(a, b);
+}
+
+/* Sorted; NULL: no memory. */
+static struct uuid *taken_ids(const struct taking *taking)
+{
+	const struct relay_take *take = taking->take;
+	struct uuid *ids = arena_array(taking->arena, take->rows_len, sizeof(*ids));
+
+	for (size_t i = 0; i < take->rows_len && ids != NULL; i++)
+		ids[i] = take->rows[i].checkpoint->id;
+	if (ids != NULL)
+		qsort(ids, take->rows_len, sizeof(*ids), compare_ids);
+	return ids;
+}
+
+static enum fate add_handed(struct taking *taking, const struct gate_sent *gate, const void *handed,
+                            struct error *error)
+{
+	struct checkpoint *checkpoint = arena_alloc(taking->arena, sizeof(*checkpoint));
+
+	if (checkpoint == NULL)
+		return list_no_memory(error);
+	checkpoint->id = gate->checkpoint_id;
+	taking->take->gates[taking->take->gates_len++] =
+		(struct gate_row){ .checkpoint = checkpoint, .version = gate->version, .handed = handed };
+	return FATE_OK;
+}
+
+/* What is resumed now has its gate event written with the resume: the one that waits is older. What was handed over is
+ * taken, and takes of the bytes; what is left in the list is read. */
+static enum fate sort_gates(struct taking *taking, size_t *bytes_left, struct error *error)
 {
 	struct relay_take *take = taking->take;
-	struct candidates *list = &taking->gates;
+	struct gate_list *list = &taking->gates;
+	struct uuid *ids = taken_ids(taking);
 	size_t kept = 0;
+	enum fate fate = FATE_OK;
 
-	for (size_t i = 0; i < list->len; i++) {
-		if (is_taken(take, list->items[i].checkpoint))
-			continue;
-		list->items[kept] = list->items[i];
-		if (!taking->with_action)
-			list->items[kept].bytes = 0;
-		kept++;
-	}
-	/* What was left out is in the outbox. */
-	take->more = take->more || list->len + taking->outbox.len >= taking->rows;
-	list->len = kept;
-	size_t len = fitting(list, bytes_left);
-	take->more = take->more || len < kept;
-	take->gates = arena_array(taking->arena, len, sizeof(*take->gates));
-	if (take->gates == NULL)
+	taking->gates_waiting = list->len;
+	take->gates = arena_array(taking->arena, list->len, sizeof(*take->gates));
+	if (take->gates == NULL || ids == NULL)
 		return list_no_memory(error);
+	for (size_t i = 0; i < list->len && fate == FATE_OK; i++) {
+		const struct gate_sent *gate = &list->items[i];
+		size_t bytes = 0;
+		if (bsearch(&gate->checkpoint_id, ids, take->rows_len, sizeof(*ids), compare_ids) != NULL)
+			continue;
+		const void *handed =
+			taking->handed == NULL
+				? NULL
+				: taking->handed->find(taking->handed->context, &gate->checkpoint_id, gate->version, &bytes);
+		*bytes_left -= bytes < *bytes_left ? bytes : *bytes_left;
+		if (handed != NULL)
+			fate = add_handed(taking, gate, handed, error);
+		else
+			list->items[kept++] = *gate;
+	}
+	list->len = kept;
+	return fate;
+}
+
+/* What was not read of them is in the outbox. */
+static void choose_missed(struct taking *taking, size_t *bytes_left)
+{
+	struct relay_take *take = taking->take;
+	struct candidates *list = &taking->missed;
+
+	for (size_t i = 0; i < list->len && !taking->with_action; i++)
+		list->items[i].bytes = 0;
+	size_t len = fitting(list, bytes_left);
+	take->more = take->more || taking->gates_waiting + taking->outbox.len >= taking->rows || len < list->len;
 	for (size_t i = 0; i < len; i++)
-		take->gates[i] = (struct gate_row){
+		take->gates[take->gates_len++] = (struct gate_row){
 			.checkpoint = list->items[i].checkpoint,
 			.version = list->items[i].number,
 			.gone = !list->items[i].checkpoint->sealed.has_key,
 		};
-	take->gates_len = len;
-	return FATE_OK;
+	list->len = len;
 }
 
 /* ---- the second half: decisions and bodies ---- */
@@ -281,39 +372,51 @@ static enum fate send_counted(struct store *store, struct taking *taking, struct
 	return FATE_OK;
 }
 
-static void add_body(struct payloads *bodies, int32_t *days, const struct candidates *list, size_t at)
+static enum fate send_bodies(struct store *store, struct taking *taking, const struct candidates *list,
+                             size_t len, struct payloads *bodies, struct error *error)
 {
-	days[bodies->len] = list->items[at].day;
-	bodies->items[bodies->len++] = list->items[at].checkpoint;
-}
+	int32_t *days = arena_array(taking->arena, len, sizeof(*days));
 
-static enum fate send_second(struct store *store, struct taking *taking, struct counted *counted,
-                             struct payloads *bodies, struct error *error)
-{
-	const struct relay_take *take = taking->take;
-	enum fate fate = send_counted(store, taking, counted, error);
-
-	if (fate != FATE_OK)
-		return fate;
-	int32_t *days = arena_array(taking->arena, take->rows_len + take->gates_len, sizeof(*days));
 	*bodies = (struct payloads){ .arena = taking->arena, .days = days };
-	bodies->items = arena_array(taking->arena, take->rows_len + take->gates_len, sizeof(*bodies->items));
+	bodies->items = arena_array(taking->arena, len, sizeof(struct checkpoint *));
 	if (bodies->items == NULL || days == NULL)
 		return list_no_memory(error);
-	for (size_t i = 0; i < take->rows_len; i++)
-		add_body(bodies, days, &taking->outbox, i);
-	for (size_t i = 0; taking->with_action && i < take->gates_len; i++)
-		if (!take->gates[i].gone)
-			add_body(bodies, days, &taking->gates, i);
+	for (size_t i = 0; i < len; i++) {
+		if (list == &taking->missed && !list->items[i].checkpoint->sealed.has_key)
+			continue; /* gone */
+		days[bodies->len] = list->items[i].day;
+		bodies->items[bodies->len++] = list->items[i].checkpoint;
+	}
 	if (bodies->len > 0)
 		payloads_send(store, bodies);
 	return FATE_OK;
 }
 
-static enum fate take_both(struct store *store, struct taking *taking, struct error *error)
+/* Of what is resumed decisions and bodies, of gate events that were not handed over the rows and, where the action is
+ * told, then the bodies. */
+static enum fate take_rest(struct store *store, struct taking *taking, size_t *bytes_left,
+                           struct error *error)
 {
 	struct counted counted;
-	struct payloads bodies;
+	struct payloads of_rows, of_gates;
+	enum fate fate = send_counted(store, taking, &counted, error);
+
+	if (fate == FATE_OK)
+		fate = send_bodies(store, taking, &taking->outbox, taking->take->rows_len, &of_rows, error);
+	if (fate == FATE_OK && taking->gates.len > 0) {
+		send_missed(store, taking);
+		fate = transaction_flush(store, error);
+	}
+	if (fate != FATE_OK)
+		return fate;
+	choose_missed(taking, bytes_left);
+	if (taking->with_action)
+		fate = send_bodies(store, taking, &taking->missed, taking->missed.len, &of_gates, error);
+	return fate == FATE_OK ? transaction_finish(store, error) : fate;
+}
+
+static enum fate take_all(struct store *store, struct taking *taking, struct error *error)
+{
 	size_t bytes_left = taking->bytes;
 
 	send_first(store, taking);
@@ -321,19 +424,18 @@ static enum fate take_both(struct store *store, struct taking *taking, struct er
 	if (fate == FATE_OK)
 		fate = choose_outbox(taking, &bytes_left, error);
 	if (fate == FATE_OK)
-		fate = choose_gates(taking, &bytes_left, error);
+		fate = sort_gates(taking, &bytes_left, error);
 	if (fate == FATE_OK)
-		fate = send_second(store, taking, &counted, &bodies, error);
-	if (fate == FATE_OK)
-		return transaction_finish(store, error);
-	store_rollback(store);
+		fate = take_rest(store, taking, &bytes_left, error);
+	if (fate != FATE_OK)
+		store_rollback(store);
 	return fate;
 }
 
 enum fate store_relay_take(struct store *store, const struct shard *shard, const uint8_t routes_digest[32],
                            const struct uuid *skip, size_t skip_len, size_t rows, size_t bytes,
-                           bool with_action, bool with_decided, struct arena *arena,
-                           struct relay_take *ret_take, struct error *error)
+                           bool with_action, bool with_decided, const struct handed *handed,
+                           struct arena *arena, struct relay_take *ret_take, struct error *error)
 {
 	struct taking taking = {
 		.shard = shard,
@@ -346,14 +448,16 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 		.with_decided = with_decided,
 		.arena = arena,
 		.take = ret_take,
+		.handed = handed,
 		.outbox.arena = arena,
 		.gates.arena = arena,
+		.missed.arena = arena,
 	};
 
 	memset(ret_take, 0, sizeof(*ret_take));
 	ret_take->ledger = (struct ledger){ .next = LEDGER_NONE, .doubt.before = TIME_NONE };
 	enum fate fate = transaction_begin(store, TRANSACTION_SNAPSHOT, error);
-	return fate == FATE_OK ? take_both(store, &taking, error) : fate;
+	return fate == FATE_OK ? take_all(store, &taking, error) : fate;
 }
 
 /* ---- counting ---- */

@@ -1,5 +1,6 @@
 #include "worker/intake.h"
 #include "worker/deadletter.h"
+#include "worker/learn.h"
 
 #include "core/log.h"
 #include "core/metrics.h"
@@ -122,6 +123,9 @@ static enum fate intake_open(struct intake *intake, struct worker *worker,
                              const struct intake_options *options, struct error *error)
 {
 	enum fate fate = intake_open_desk(intake, worker, options, error);
+	if (fate == FATE_OK &&
+	    worker->shards != NULL) /* gate events that are handed over look like the relays' */
+		learn_write_ids(worker, intake->judging, config_text(worker->config, PARAM_TOPICS_GATES));
 	if (fate == FATE_OK)
 		fate = open_reader(intake, error);
 	if (fate == FATE_OK)

@@ -70,7 +70,7 @@ struct intake {
 	struct store *store;
 	struct producer *letters;
 	struct codec *codec;
-	struct codec *judging;   /* the judge's, who works in another thread than the first */
+	struct codec *judging;   /* of the thread that stores: the judge's, and for what is handed over */
 	struct arena *arena;     /* of the items of the batch */
 	size_t arena_cap;        /* its ceiling */
 	struct arena *work;      /* of one attempt to write them */

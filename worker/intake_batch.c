@@ -1,4 +1,5 @@
 #include "worker/deadletter.h"
+#include "worker/handover.h"
 #include "worker/intake.h"
 #include "worker/letters_known.h"
 
@@ -345,6 +346,8 @@ static enum fate run_items(struct intake *intake, struct item **items, size_t le
 		note_durable(&attempt);
 		intake_breaker_note(intake, items, len);
 		note_tally(&attempt);
+		if (attempt.tally.wakes_relay)
+			handover_gates(intake, items, len, &attempt.write);
 		fate = failpoint(FAILPOINT_INTAKE_BEFORE_WAKE, error);
 		if (fate == FATE_OK && attempt.tally.wakes_relay)
 			shards_wake(intake->worker, &attempt.write);

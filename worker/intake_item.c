@@ -106,6 +106,19 @@ static bool keep_spelling(struct arena *arena, const struct suspend_event *event
 	return keep(arena, event->checkpoint_id_text, &row->id_text);
 }
 
+/* For the gate event, which is told to a relay of this process without being read again (handover.h). */
+static bool keep_action(struct intake *intake, const struct action *action, struct action *ret_action)
+{
+	*ret_action = (struct action){ 0 };
+	if (!action->present || intake->worker->shards == NULL ||
+	    !config_flag(intake->worker->config, PARAM_GATES_INCLUDE_ACTION))
+		return true;
+	*ret_action = *action;
+	return keep(intake->arena, action->tool, &ret_action->tool) &&
+	       keep(intake->arena, action->arguments, &ret_action->arguments) &&
+	       keep(intake->arena, action->summary, &ret_action->summary);
+}
+
 static bool keep_event(struct arena *arena, const struct suspend_event *event, struct checkpoint *row)
 {
 	row->id = event->checkpoint_id;
@@ -195,7 +208,8 @@ static enum fate understand_suspend(struct intake *intake, struct item *item, st
 		return fate;
 	struct checkpoint *row = arena_alloc(intake->arena, sizeof(*row));
 	if (row == NULL || !keep_event(intake->arena, &event, row) ||
-	    !keep_trace(intake->arena, &item->record, row))
+	    !keep_trace(intake->arena, &item->record, row) ||
+	    !keep_action(intake, &event.gate.action, &item->action))
 		return no_memory(error);
 	row->state = GATE_PENDING;
 	row->filled = true;

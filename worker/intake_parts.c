@@ -189,6 +189,7 @@ enum fate intake_assigned(struct intake *intake, struct error *error)
 void intake_revoked(struct intake *intake)
 {
 	intake_wait(intake);
+	shards_forget(intake->worker);
 	intake_drop_batch(intake);
 	let_all_go(intake);
 	intake->parts_len = 0;
@@ -200,6 +201,7 @@ void intake_restart_in(struct intake *intake, int64_t wait_ms)
 {
 	struct error error;
 	intake_wait(intake);
+	shards_forget(intake->worker);
 	intake_drop_batch(intake);
 	let_all_go(intake);
 	if (intake->running && reader_start(intake->reader, NULL, 0, &error) != FATE_OK)

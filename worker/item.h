@@ -18,6 +18,7 @@ struct item {
 	bool lettered; /* dead, and its letter is there already: none is sent */
 	struct error why;
 	struct checkpoint *fresh; /* a suspend: the row as the event alone would make it, state PENDING, sealed */
+	struct action action;     /* of it, when its gate event is to tell it and may be handed over */
 	struct decision *decision; /* an approval: the row as it would be, outcome not set */
 };
 

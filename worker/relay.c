@@ -195,6 +195,7 @@ static void note_published(const struct relay *relay, size_t resumes, size_t gat
 		if (relay->publications[i].resume && relay->publications[i].decided_at != TIME_NONE)
 			metrics_observe_us(METRIC_DECISION_TO_RESUME_SECONDS, now - relay->publications[i].decided_at);
 		metrics_add(METRIC_ERASED, relay->publications[i].erased ? 1 : 0);
+		metrics_add(METRIC_GATE_EVENTS_HANDED, relay->publications[i].handed ? 1 : 0);
 	}
 }
 
@@ -241,17 +242,31 @@ static size_t waiting_ids(struct relay *relay, struct uuid *ids)
 	return len;
 }
 
+static const void *find_handed(void *context, const struct uuid *id, int64_t version, size_t *ret_bytes)
+{
+	struct relay *relay = context;
+	if (relay_note_find(relay, id, NOTE_GATE_TOO_LARGE) != NULL)
+		return NULL; /* it goes without its action */
+	const struct tray_event *event = tray_take(&relay->tray, id, version);
+	*ret_bytes = event == NULL ? 0 : event->value.len;
+	return event;
+}
+
 static enum fate take(struct relay *relay, struct relay_take *ret_take, struct error *error)
 {
 	const struct config *config = relay->worker->config;
 	struct uuid skip[RELAY_NOTES_MAX];
 	size_t skip_len = waiting_ids(relay, skip);
 	struct shard shard = relay_shard(relay);
+	struct handed handed = { find_handed, relay };
 	arena_reset(relay->taken);
-	enum fate fate = store_relay_take(
-		relay->store, &shard, relay->worker->routes_digest, skip, skip_len, relay->rows_max,
-		(size_t)config_number(config, PARAM_WORKER_RELAY_BYTES),
-		config_flag(config, PARAM_GATES_INCLUDE_ACTION), relay->unready, relay->taken, ret_take, error);
+	tray_wash(&relay->tray);
+	uint64_t mark = tray_mark(&relay->tray);
+	enum fate fate =
+		store_relay_take(relay->store, &shard, relay->worker->routes_digest, skip, skip_len, relay->rows_max,
+	                     (size_t)config_number(config, PARAM_WORKER_RELAY_BYTES),
+	                     config_flag(config, PARAM_GATES_INCLUDE_ACTION), relay->unready, &handed,
+	                     relay->taken, ret_take, error);
 	if (fate == FATE_REJECT && error->code == ERR_MEMORY) { /* rows may be large: fewer of them will fit */
 		relay->rows_max = 1;
 		fate = error->fate = FATE_RETRY;
@@ -273,6 +288,8 @@ static enum fate take(struct relay *relay, struct relay_take *ret_take, struct e
 		return fate;
 	relay->doubt = ret_take->ledger.doubt;
 	relay->unready = !ret_take->ready;
+	if (!ret_take->more)
+		tray_sweep(&relay->tray, mark);
 	return FATE_OK;
 }
 
@@ -376,6 +393,7 @@ static enum fate term(struct relay *relay, struct error *error)
 	enum fate fate = relay_begin(relay, error);
 	if (fate != FATE_OK)
 		return fate;
+	tray_clear(&relay->tray); /* from here on only what is committed in the database of this term */
 	atomic_store(&relay->ready, true);
 	worker_part_ok(relay->worker, PART_RELAY, true);
 	relay->idle_read_ms = clock_mono_ms() + IDLE_READ_MS;
@@ -392,6 +410,8 @@ static void end_term(struct relay *relay, enum fate fate, const struct error *er
 	producer_close(relay->producer);
 	relay->producer = NULL;
 	relay->publications_len = 0;
+	tray_clear(&relay->tray);
+	tray_wash(&relay->tray);
 	relay->drained = false;
 	if (fate == FATE_OK || relay_stopping(relay))
 		return;

@@ -8,6 +8,7 @@
 #ifndef FERMATA_WORKER_RELAY_H
 #define FERMATA_WORKER_RELAY_H
 
+#include "worker/tray.h"
 #include "worker/worker.h"
 
 enum relay_note_kind { NOTE_WAIT, NOTE_RESUME_TOO_LARGE, NOTE_GATE_TOO_LARGE };
@@ -47,6 +48,7 @@ struct publication {
 	bool with_resume; /* the gate event that goes with a resume of the same transaction */
 	bool tombstone;
 	bool erased; /* a tombstone of what was erased, not purged */
+	bool handed; /* a gate event that intake had encoded */
 	struct view key;
 	size_t value_at; /* place in relay->out */
 	size_t value_len;
@@ -70,6 +72,8 @@ struct relay {
 	_Atomic bool
 		urgent;      /* intake of this process has put something into the outbox since this was looked at */
 	bool rebuilding; /* `fermata rebuild`: the row of its ledger goes on saying so when it has been read */
+
+	struct tray tray; /* what intake of this process has handed over; whoever starts the thread makes it */
 
 	struct store *store;
 	struct producer *producer;

@@ -183,33 +183,14 @@ static enum fate finish_publication(struct relay *relay, struct publication *pub
 static enum fate put_gate(struct relay *relay, const struct checkpoint *row, enum gate_state state,
                           int64_t version, int64_t at, const struct action *action, struct error *error)
 {
-	struct gate_event event = {
-		.checkpoint_id_text = row->id_text,
-		.checkpoint_id = row->id,
-		.session_id = row->session_id,
-		.gate_id = row->gate_id,
-		.tenant = row->tenant,
-		.agent = row->agent,
-		.state = state,
-		.title = row->title,
-		.has_risk = row->has_risk,
-		.risk = row->risk,
-		.requested_by = row->requested_by,
-		.required_approvals = row->required_approvals,
-		.approvals = row->approvals,
-		.at = at,
-		.expires_at = row->expires_at,
-		.reason = row->reason,
-		.version = version,
-	};
-	if (action != NULL)
-		event.action = *action;
-	memcpy(event.digest, row->digest, DIGEST_LEN);
+	struct gate_event event;
+	checkpoint_gate_event(row, state, version, at, action, &event);
 	return codec_put_gate(relay->codec, &event, &relay->out, error);
 }
 
-static enum fate publish_gate(struct relay *relay, const struct checkpoint *row, enum gate_state state,
-                              int64_t version, int64_t at, const struct action *action, struct error *error)
+/* All of its publication but the value, which is encoded next. */
+static enum fate begin_gate(struct relay *relay, const struct checkpoint *row, int64_t version, int64_t at,
+                            struct publication **ret_publication, struct error *error)
 {
 	struct publication *publication = next_publication(relay, &row->id);
 	char *id = id_text(relay->taken, &row->id);
@@ -218,8 +199,16 @@ static enum fate publish_gate(struct relay *relay, const struct checkpoint *row,
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a gate event");
 	publication->version = version;
 	publication->key = view_of(id);
+	*ret_publication = publication;
 	struct envelope envelope = { event_id, "fermata.v1.GateEvent", at, NULL, row };
-	enum fate fate = make_headers(relay, &envelope, publication, error);
+	return make_headers(relay, &envelope, publication, error);
+}
+
+static enum fate publish_gate(struct relay *relay, const struct checkpoint *row, enum gate_state state,
+                              int64_t version, int64_t at, const struct action *action, struct error *error)
+{
+	struct publication *publication;
+	enum fate fate = begin_gate(relay, row, version, at, &publication, error);
 	if (fate == FATE_OK)
 		fate = put_gate(relay, row, state, version, at, action, error);
 	return fate == FATE_OK ? finish_publication(relay, publication, error) : fate;
@@ -450,9 +439,29 @@ static enum fate encode_tombstone(struct relay *relay, const struct gate_row *ro
 	return finish_publication(relay, publication, error);
 }
 
+/* Intake has encoded it (worker/handover.c). */
+static enum fate publish_handed(struct relay *relay, const struct tray_event *event, struct error *error)
+{
+	struct publication *publication;
+	struct checkpoint *row = arena_alloc(relay->taken, sizeof(*row));
+	if (row == NULL)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a gate event");
+	row->id = event->id;
+	row->traceparent = event->traceparent;
+	row->tracestate = event->tracestate;
+	enum fate fate = begin_gate(relay, row, event->version, event->at, &publication, error);
+	if (fate != FATE_OK)
+		return fate;
+	publication->handed = true;
+	buffer_append_view(&relay->out, event->value);
+	return finish_publication(relay, publication, error);
+}
+
 static enum fate encode_gate(struct relay *relay, const struct gate_row *row, struct error *error)
 {
 	const struct checkpoint *checkpoint = row->checkpoint;
+	if (row->handed != NULL)
+		return publish_handed(relay, row->handed, error);
 	if (row->gone)
 		return encode_tombstone(relay, row, error);
 	struct action action = { 0 };

@@ -4,9 +4,19 @@
 #include <poll.h>
 #include <unistd.h>
 
-#define GATHER_MIN      16  /* a transaction with so many records is a sign of load */
-#define GATHER_MS       40  /* from the beginning of one with resumes to the next */
-#define GATHER_GATES_MS 100 /* of one with gate events alone; a decision ends the wait */
+#define GATHER_MIN 16 /* a transaction with so many records is a sign of load */
+#define GATHER_MS  40 /* from the beginning of one with resumes to the next */
+/* One with gate events alone: for each of them so long, the more of them the longer, up to an end that people's pages bear. A
+ * decision ends the wait. */
+#define GATHER_GATE_US      6250
+#define GATHER_GATES_MAX_MS 400
+
+static int64_t gather_gates(size_t gates)
+{
+	int64_t ms = (int64_t)gates * GATHER_GATE_US / 1000;
+
+	return ms < GATHER_GATES_MAX_MS ? ms : GATHER_GATES_MAX_MS;
+}
 
 void relay_note_load(struct relay *relay, int64_t began_ms, const struct relay_take *rows)
 {
@@ -15,7 +25,7 @@ void relay_note_load(struct relay *relay, int64_t began_ms, const struct relay_t
 	relay->gather_all = rows->rows_len > 0;
 	relay->gather_ms = 0;
 	if (!full && relay->publications_len >= GATHER_MIN) /* a full one shows that more wait already */
-		relay->gather_ms = began_ms + (relay->gather_all ? GATHER_MS : GATHER_GATES_MS);
+		relay->gather_ms = began_ms + (relay->gather_all ? GATHER_MS : gather_gates(relay->publications_len));
 }
 
 void relay_gather(struct relay *relay)

@@ -105,6 +105,28 @@ void shards_wake(struct worker *worker, const struct batch_write *batch)
 	pthread_mutex_unlock(&shards->mutex);
 }
 
+void shards_hand_over(struct worker *worker, const struct checkpoint *row, const struct tray_event *event)
+{
+	struct shards *shards = shards_of(worker);
+	const struct checkpoint_write write = { .checkpoint = row, .gate_event = true };
+	pthread_mutex_lock(&shards->mutex);
+	for (size_t i = 0; i < shards->len; i++)
+		if (is_of(shards->relays[i], &write))
+			tray_put(&shards->relays[i]->tray, event);
+	pthread_mutex_unlock(&shards->mutex);
+}
+
+void shards_forget(struct worker *worker)
+{
+	struct shards *shards = shards_of(worker);
+	if (shards == NULL)
+		return;
+	pthread_mutex_lock(&shards->mutex);
+	for (size_t i = 0; i < shards->len; i++)
+		tray_clear(&shards->relays[i]->tray);
+	pthread_mutex_unlock(&shards->mutex);
+}
+
 enum fate shards_backlog(struct worker *worker, struct store *store, int64_t *ret_rows, struct error *error)
 {
 	struct shards *shards = shards_of(worker);
@@ -135,6 +157,7 @@ static void relay_free(struct relay *relay)
 		return;
 	if (relay->wake_fd >= 0)
 		close(relay->wake_fd);
+	tray_done(&relay->tray);
 	free(relay);
 }
 
@@ -145,6 +168,7 @@ static enum fate relay_start(struct worker *worker, const struct partition_at *p
 	if (relay == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a relay");
 	relay_init(relay, worker, place);
+	tray_init(&relay->tray, (size_t)config_number(worker->config, PARAM_WORKER_RELAY_BYTES) / 2);
 	relay->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (relay->wake_fd < 0 || pthread_create(&relay->thread, NULL, relay_thread, relay) != 0) {
 		relay_free(relay);

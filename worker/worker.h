@@ -39,6 +39,8 @@ enum worker_part {
 /* Why a part waits, where readiness has words for it of its own. */
 enum wait_reason { WAIT_WORLD, WAIT_READ_ONLY, WAIT_RIVAL, WAIT_COUNT };
 
+struct tray_event; /* worker/tray.h */
+
 struct worker {
 	const struct config *config;
 	struct vault *vault;
@@ -123,6 +125,10 @@ uint64_t shards_elsewhere(struct worker *worker, const struct batch_write *batch
 /* Intake of this process has committed a batch: wakes the relays of this process that have a shard of it. Those that are
  * gathering go on with it unless there is something for the outbox. NULL: all of them, at once. */
 void shards_wake(struct worker *worker, const struct batch_write *batch);
+/* A gate event that intake has committed is put on the tray of the relay that has the row's shard, if one has. */
+void shards_hand_over(struct worker *worker, const struct checkpoint *row, const struct tray_event *event);
+/* What was handed over may not be what the database has: it is forgotten. */
+void shards_forget(struct worker *worker);
 /* Rows left in the outbox of the shards held here, and is every one of their relays past its R2? */
 FM_MUSTCHECK enum fate shards_backlog(struct worker *worker, struct store *store, int64_t *ret_rows,
                                       struct error *error);

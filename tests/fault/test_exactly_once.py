@@ -11,6 +11,7 @@ import time
 import pytest
 
 import breaker
+import gates_judge
 import judge
 import load
 
@@ -45,6 +46,7 @@ def test_many_sessions(make_world):
     plan = load.make_plan(SEED, SESSIONS)
     load.send(world, plan)
     world.settle(PATIENCE)
+    gates_judge.check(world, PATIENCE)
     report(judge.check(world), plan, began)
 
 
@@ -65,6 +67,7 @@ def test_many_sessions_while_workers_are_killed(make_world, failpoint_bin, tmp_p
     sender.join()
     world.settle(PATIENCE)
     tell(f"{strikes.kills} kills: {dict(strikes.done)}")
+    gates_judge.check(world, PATIENCE)
     report(judge.check(world), plan, began)
 
 

@@ -253,8 +253,8 @@ static void bench_relay(uint32_t rows)
 		for (size_t i = 0; i < 2; i++) {
 			struct relay_take take;
 			int64_t began_us = clock_real_us();
-			assert_ok(store_relay_take(store, &shards[i], digest, NULL, 0, 500, BYTES_MANY, true, true, arena,
-			                           &take, &error),
+			assert_ok(store_relay_take(store, &shards[i], digest, NULL, 0, 500, BYTES_MANY, true, true, NULL,
+			                           arena, &take, &error),
 			          error);
 			take_us += clock_real_us() - began_us;
 			for (size_t j = 0; j < take.rows_len; j++)

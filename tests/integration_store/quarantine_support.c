@@ -112,9 +112,9 @@ struct relay_take take_rows(void)
 {
 	struct relay_take rows;
 
-	assert_ok(
-		store_relay_take(store, &shard, routes, NULL, 0, 100, 1 << 20, false, true, arena, &rows, &error),
-		error);
+	assert_ok(store_relay_take(store, &shard, routes, NULL, 0, 100, 1 << 20, false, true, NULL, arena, &rows,
+	                           &error),
+	          error);
 	assert_true(rows.ready);
 	return rows;
 }

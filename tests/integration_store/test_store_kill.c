@@ -74,7 +74,7 @@ static enum fate call_take(struct error *error)
 {
 	struct relay_take take;
 
-	return store_relay_take(store, &shard, digest, NULL, 0, 10, 1000, true, true, arena, &take, error);
+	return store_relay_take(store, &shard, digest, NULL, 0, 10, 1000, true, true, NULL, arena, &take, error);
 }
 
 static enum fate call_mark(struct error *error)

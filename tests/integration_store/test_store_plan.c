@@ -62,8 +62,8 @@ static void relay_round(void)
 	struct ledger_found found[BATCH];
 	size_t fresh;
 
-	assert_ok(store_relay_take(store, &shard, digest, NULL, 0, BATCH, BYTES_MANY, true, false, arena, &take,
-	                           &error),
+	assert_ok(store_relay_take(store, &shard, digest, NULL, 0, BATCH, BYTES_MANY, true, false, NULL, arena,
+	                           &take, &error),
 	          error);
 	for (size_t i = 0; i < take.rows_len; i++) {
 		sent[i] = (struct gate_sent){ take.rows[i].checkpoint->id, T0 };

@@ -212,8 +212,9 @@ static void a_tombstone_is_left_to_be_sent(void **state)
 
 	world_run("TRUNCATE fermata.gate_outbox");
 	purge_below(store, 1000, 2000000, 100);
-	assert_ok(store_relay_take(store, &shard, digest, NULL, 0, 10, MANY, true, true, arena, &take, &error),
-	          error);
+	assert_ok(
+		store_relay_take(store, &shard, digest, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
+		error);
 	assert_int_equal(take.gates_len, 1);
 	assert_true(take.gates[0].gone);
 	assert_false(take.gates[0].checkpoint->filled);
@@ -443,8 +444,9 @@ static void an_erased_gate_is_taken_back(void **state)
 
 	of_session_2(2, "PENDING");
 	erase("default", false, 100);
-	assert_ok(store_relay_take(store, &shard, digest, NULL, 0, 10, MANY, true, true, arena, &take, &error),
-	          error);
+	assert_ok(
+		store_relay_take(store, &shard, digest, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
+		error);
 	assert_int_equal(take.rows_len, 0);
 	assert_int_equal(take.gates_len, 1);
 	assert_true(take.gates[0].gone);
@@ -463,8 +465,9 @@ static void what_is_being_published_meanwhile_is_marked(void **state)
 	decide_checkpoint(store, arena, 4);
 	world_run(
 		"UPDATE fermata.checkpoint SET version = 1804665600000000"); /* as large as the clock: the worst case */
-	assert_ok(store_relay_take(store, &shard, digest, NULL, 0, 10, MANY, true, true, arena, &take, &error),
-	          error);
+	assert_ok(
+		store_relay_take(store, &shard, digest, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
+		error);
 	assert_int_equal(take.rows_len, 2);
 	erase("default", false, 100);
 	struct gate_sent sent[] = { { uuid_of(2), take.rows[0].checkpoint->version + 1 },
@@ -473,8 +476,9 @@ static void what_is_being_published_meanwhile_is_marked(void **state)
 	assert_int_equal(count("checkpoint WHERE state = 'RESUMED'"), 2);
 	assert_int_equal(count("gate_outbox"), 1); /* the tombstone */
 	assert_int_equal(count("payload"), 1);
-	assert_ok(store_relay_take(store, &shard, digest, NULL, 0, 10, MANY, true, true, arena, &take, &error),
-	          error);
+	assert_ok(
+		store_relay_take(store, &shard, digest, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
+		error);
 	assert_true(take.gates_len == 1 && take.gates[0].gone);
 }
 

@@ -56,9 +56,9 @@ static struct relay_take take_rows(size_t rows, size_t bytes, bool with_action)
 	struct relay_take take;
 	struct error error = { 0 };
 
-	assert_ok(
-		store_relay_take(store, &even, today, NULL, 0, rows, bytes, with_action, true, arena, &take, &error),
-		error);
+	assert_ok(store_relay_take(store, &even, today, NULL, 0, rows, bytes, with_action, true, NULL, arena,
+	                           &take, &error),
+	          error);
 	return take;
 }
 
@@ -155,9 +155,9 @@ static void limits_and_what_must_wait(void **state)
 	assert_int_equal(take_rows(10, 0, true).rows_len, 1); /* one at least */
 	assert_int_equal(take_rows(10, 2500, true).rows_len, 2);
 	assert_int_equal(take_rows(10, 3000, true).rows_len, 3);
-	assert_ok(
-		store_relay_take(store, &even, today, skip, 2, 10, BYTES_MANY, false, true, arena, &take, &error),
-		error);
+	assert_ok(store_relay_take(store, &even, today, skip, 2, 10, BYTES_MANY, false, true, NULL, arena, &take,
+	                           &error),
+	          error);
 	assert_int_equal(take.rows_len, 3);
 	struct uuid third = uuid_of(6);
 	assert_memory_equal(&take.rows[0].checkpoint->id, &third, sizeof(third));
@@ -204,9 +204,9 @@ static struct relay_take take_without_decided(size_t rows)
 	struct relay_take take;
 	struct error error = { 0 };
 
-	assert_ok(
-		store_relay_take(store, &even, today, NULL, 0, rows, BYTES_MANY, true, false, arena, &take, &error),
-		error);
+	assert_ok(store_relay_take(store, &even, today, NULL, 0, rows, BYTES_MANY, true, false, NULL, arena,
+	                           &take, &error),
+	          error);
 	return take;
 }
 
@@ -230,6 +230,70 @@ static void what_is_decided_is_left_to_its_resume(void **state)
 	assert_true(take_rows(10, 1, true).more);                       /* bytes end it */
 	world_run("DELETE FROM fermata.outbox");
 	assert_int_equal(take_rows(10, BYTES_MANY, true).gates_len, 4);
+}
+
+/* What of gate events the caller has, and what it was asked for. */
+struct hand {
+	struct uuid id; /* it has that one */
+	size_t asked;
+	int64_t version; /* that it was asked for of it */
+};
+
+static const void *find_in_hand(void *context, const struct uuid *id, int64_t version, size_t *ret_bytes)
+{
+	struct hand *hand = context;
+
+	hand->asked++;
+	if (uuid_compare(id, &hand->id) != 0)
+		return NULL;
+	hand->version = version;
+	*ret_bytes = 5000;
+	return hand;
+}
+
+static struct relay_take take_with_hand(struct hand *hand, size_t bytes)
+{
+	struct handed handed = { find_in_hand, hand };
+	struct relay_take take;
+	struct error error = { 0 };
+
+	assert_ok(
+		store_relay_take(store, &even, today, NULL, 0, 10, bytes, true, false, &handed, arena, &take, &error),
+		error);
+	return take;
+}
+
+/* What the caller has of them it need not read, and nobody asks it for what goes with a resume. */
+static void what_was_handed_over_is_not_read(void **state)
+{
+	struct hand hand = { .id = uuid_of(8) };
+
+	(void)state;
+	both_ledgers_are_read();
+	decided(2, 1);
+	for (uint32_t i = 8; i <= 12; i += 2)
+		insert_checkpoint(store, arena, make_checkpoint(arena, i, 1000));
+	struct relay_take take = take_with_hand(&hand, BYTES_MANY);
+	assert_int_equal(take.rows_len, 1);
+	assert_int_equal(take.gates_len, 3);
+	assert_int_equal(hand.asked, 3);
+	assert_int_equal(hand.version, load(8)->version);
+	assert_false(take.more);
+	for (size_t i = 0; i < 3; i++) {
+		const struct gate_row *gate = &take.gates[i];
+		uint8_t number = gate->checkpoint->id.bytes[15];
+		assert_ptr_equal(gate->handed, number == 8 ? &hand : NULL);
+		assert_false(gate->gone);
+		assert_int_equal(view_is_null(gate->checkpoint->sealed.body), number == 8);
+		assert_int_equal(gate->version, load(number)->version);
+	}
+	take = take_with_hand(&hand, 6000); /* it counts: there is no room for more than one of the others */
+	assert_int_equal(take.gates_len, 2);
+	assert_true(take.more);
+	world_run("DELETE FROM fermata.gate_outbox WHERE checkpoint_id::text NOT LIKE '%08'");
+	take = take_with_hand(&hand, BYTES_MANY);
+	assert_int_equal(take.gates_len, 1);
+	assert_ptr_equal(take.gates[0].handed, &hand);
 }
 
 static void a_mark_is_whole(void **state)
@@ -488,6 +552,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(limits_and_what_must_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_erased_or_purged_or_tampered_with, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_decided_is_left_to_its_resume, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_handed_over_is_not_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_mark_is_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stale_mark_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_mark_that_finds_less_changes_nothing, setup, teardown),

@@ -351,8 +351,8 @@ static void *take_without_end(void *argument)
 	for (; !relay_stops; taker->takes++) {
 		struct relay_take take;
 		arena_reset(own);
-		if (store_relay_take(relay, &shard, digest, NULL, 0, 100, MANY, true, true, own, &take, &error) !=
-		    FATE_OK)
+		if (store_relay_take(relay, &shard, digest, NULL, 0, 100, MANY, true, true, NULL, own, &take,
+		                     &error) != FATE_OK)
 			taker->failed++;
 		for (size_t i = 0; i < take.rows_len; i++)
 			taker->missing += take.rows[i].checkpoint->sealed.body.len != 100;

@@ -119,6 +119,25 @@ static void databases_that_are_lost(void **state)
 	any_trouble(true, true);
 }
 
+/* What intake has handed over is published as if it had been read, and in the version that the database has. */
+static void what_was_handed_over_is_what_the_database_has(void **state)
+{
+	int handed = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		note_seed(seed);
+		play_begin(seed);
+		play.trouble = 1;
+		run_life(8);
+		handed += play.handed;
+		play.trouble = 0;
+		run_life(12);
+		check_all_resumed(false);
+	}
+	assert_true(handed > 100);
+}
+
 /* ---- single cases ---- */
 
 static void what_cannot_be_opened_is_quarantined_alone(void **state)
@@ -270,6 +289,7 @@ int main(void)
 		cmocka_unit_test(crashes_and_restores),
 		cmocka_unit_test(two_relays_for_one_shard),
 		cmocka_unit_test(databases_that_are_lost),
+		cmocka_unit_test(what_was_handed_over_is_what_the_database_has),
 		cmocka_unit_test(what_cannot_be_opened_is_quarantined_alone),
 		cmocka_unit_test(what_must_wait_holds_up_no_other),
 		cmocka_unit_test(too_large_is_quarantined_and_the_others_go),

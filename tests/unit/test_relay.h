@@ -87,11 +87,19 @@ struct reader {
 	bool told_end;
 };
 
+/* The value of a gate event. */
+struct told {
+	struct uuid id;
+	enum gate_state state;
+	int64_t version;
+};
+
 struct life {
 	struct relay *relay;
 	bool off;  /* the power is gone: nothing that it does has an effect */
 	int takes; /* R3s that are left to it */
 	int waits;
+	struct told seen[CHECKPOINTS]; /* what its last R3 has read of gate events */
 };
 
 static struct {
@@ -113,6 +121,7 @@ static struct {
 	int broken;       /* this checkpoint cannot be opened; -1: none */
 	int waiting;      /* this one not now; -1: none */
 	int marks;        /* R5s */
+	int handed;       /* gate events that were published as intake had handed them over */
 	int looks;        /* R3s that came right after an R5, without a wait in between */
 	bool marked;      /* the last thing was an R5 */
 	struct worker worker;
@@ -330,12 +339,30 @@ enum fate producer_begin(struct producer *producer, struct error *error)
 	return strikes() ? trouble(error) : FATE_OK;
 }
 
+/* Whoever encoded it: it says what the database had in that version. */
+static inline void check_told(const struct publication *publication, struct view value)
+{
+	struct told told;
+
+	if (publication->resume || publication->tombstone)
+		return;
+	assert_int_equal(value.len, sizeof(told));
+	memcpy(&told, value.data, sizeof(told));
+	assert_int_equal(uuid_compare(&told.id, &publication->id), 0);
+	const struct told *seen = &life_now()->seen[number_of(&publication->id)];
+	assert_int_equal(publication->version, told.version);
+	assert_int_equal(told.state, publication->with_resume ? GATE_RESUMED : seen->state);
+	assert_true(publication->with_resume || told.version == seen->version);
+	play.handed += publication->handed;
+}
+
 enum fate producer_send(struct producer *producer, const struct outgoing *outgoing, struct error *error)
 {
 	const struct publication *publication = outgoing->tag;
 
 	(void)error;
 	assert_true(producer->queue_len < 4 * CHECKPOINTS);
+	check_told(publication, outgoing->value);
 	producer->refused = producer->refused || life_now()->off || producer->epoch != play.broker.epoch;
 	producer->queue[producer->queue_len].tag = outgoing->tag;
 	producer->queue[producer->queue_len++].offset =

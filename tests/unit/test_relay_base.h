@@ -178,8 +178,30 @@ static inline int lowest_after(int64_t seq, const struct uuid *skip, size_t skip
 	return lowest;
 }
 
-static inline void take_rows(struct relay_take *take, size_t rows, const struct uuid *skip, size_t skip_len,
+static inline void take_gate(struct relay_take *take, int number, const struct handed *handed,
                              struct arena *arena)
+{
+	struct gate_row *row = &take->gates[take->gates_len++];
+	size_t bytes = 0;
+
+	*row = (struct gate_row){ .checkpoint = row_copy(arena, number), .version = play.base.rows[number].gate };
+	life_now()->seen[number] = (struct told){ id_of(number), row->checkpoint->state, row->version };
+	row->handed = handed->find(handed->context, &row->checkpoint->id, row->version, &bytes);
+	assert_int_equal(bytes, row->handed == NULL ? 0 : sizeof(struct told));
+	if (row->handed != NULL)
+		*row->checkpoint = (struct checkpoint){ .id = id_of(number) };
+}
+
+static inline bool is_in(const struct relay_take *take, int number)
+{
+	for (size_t i = 0; i < take->rows_len; i++)
+		if (number_of(&take->rows[i].checkpoint->id) == number)
+			return true;
+	return false;
+}
+
+static inline void take_rows(struct relay_take *take, size_t rows, const struct uuid *skip, size_t skip_len,
+                             const struct handed *handed, struct arena *arena)
 {
 	int64_t seq = 0;
 
@@ -191,9 +213,25 @@ static inline void take_rows(struct relay_take *take, size_t rows, const struct 
 		take->rows[take->rows_len++] = (struct outbox_row){ .seq = seq, .checkpoint = row_copy(arena, i) };
 	}
 	for (int i = 0; i < CHECKPOINTS && take->gates_len < rows; i++)
-		if (play.base.rows[i].gate > 0)
-			take->gates[take->gates_len++] =
-				(struct gate_row){ .checkpoint = row_copy(arena, i), .version = play.base.rows[i].gate };
+		if (play.base.rows[i].gate > 0 && !is_in(take, i))
+			take_gate(take, i, handed, arena);
+}
+
+/* Intake of the same process hands over what waits for a decision, now and then; before the relay looks an approval of
+ * several may come, or the decision, or the database may go back. */
+static inline void hand_over_some(struct tray *tray)
+{
+	for (int i = 0; i < CHECKPOINTS; i++) {
+		struct base_row *row = &play.base.rows[i];
+		const struct told told = { id_of(i), row->state, row->version };
+		const struct tray_event event = { .id = told.id,
+			                              .version = told.version,
+			                              .value = { (const uint8_t *)&told, sizeof(told) } };
+		if (row->state == GATE_PENDING && chance(50))
+			tray_put(tray, &event);
+		if (row->state == GATE_PENDING && chance(10))
+			raise_gate(row, clock_real_us());
+	}
 }
 
 /* Intake, of which only this is seen: what was not decided is, now and then. */
@@ -215,8 +253,8 @@ static inline void decide_some(void)
 
 enum fate store_relay_take(struct store *store, const struct shard *shard, const uint8_t routes_digest[32],
                            const struct uuid *skip, size_t skip_len, size_t rows, size_t bytes,
-                           bool with_action, bool with_decided, struct arena *arena,
-                           struct relay_take *ret_take, struct error *error)
+                           bool with_action, bool with_decided, const struct handed *handed,
+                           struct arena *arena, struct relay_take *ret_take, struct error *error)
 {
 	struct life *life = life_now();
 
@@ -230,6 +268,7 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 	play.marked = false;
 	if (strikes())
 		return trouble(error);
+	hand_over_some(&life->relay->tray);
 	decide_some();
 	play.now_ms += TAKE_MS;
 	play.connects += life->takes == play.reconnect_at;
@@ -239,7 +278,7 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 		.ledger = ledger_row(),
 		.ready = memcmp(ledger_row().routes_digest, routes_digest, 32) == 0,
 	};
-	take_rows(ret_take, rows, skip, skip_len, arena);
+	take_rows(ret_take, rows, skip, skip_len, handed, arena);
 	ret_take->more = ret_take->rows_len == rows || ret_take->gates_len == rows;
 	return FATE_OK;
 }
@@ -358,11 +397,13 @@ static inline void run_life(int takes)
 	relay->wake_fd = ends[0];
 	snprintf(relay->topic, sizeof(relay->topic), "resumes");
 	snprintf(relay->transactional_id, sizeof(relay->transactional_id), "fermata.resumes.3");
+	tray_init(&relay->tray, 4096);
 	atomic_store(&relay->held, true);
 	play.lives[play.depth++] = (struct life){ .relay = relay, .takes = takes };
 	assert_null(relay_thread(relay));
 	play.depth--;
 	close(ends[0]);
+	tray_done(&relay->tray);
 	free(relay);
 }
 

@@ -88,6 +88,19 @@ static void gate_events_wait(void **state)
 	assert_int_equal(relay.gather_ms, 0);
 }
 
+static void the_more_gate_events_the_longer_they_wait_up_to_an_end(void **state)
+{
+	(void)state;
+	published(0, 32);
+	assert_int_equal(relay.gather_ms, began_ms + 200);
+	published(0, 64);
+	assert_int_equal(relay.gather_ms, began_ms + 400);
+	published(0, 499);
+	assert_int_equal(relay.gather_ms, began_ms + 400);
+	published(8, 300); /* there are resumes among them */
+	assert_int_equal(relay.gather_ms, began_ms + 40);
+}
+
 static void a_decision_ends_the_wait_for_gate_events(void **state)
 {
 	(void)state;
@@ -134,6 +147,7 @@ int main(void)
 		TEST(a_few_do_not_wait),
 		TEST(a_full_one_does_not_wait),
 		TEST(gate_events_wait),
+		TEST(the_more_gate_events_the_longer_they_wait_up_to_an_end),
 		TEST(a_decision_ends_the_wait_for_gate_events),
 		TEST(decisions_by_the_dozen_wait_for_more),
 		TEST(the_time_that_the_transaction_took_counts),

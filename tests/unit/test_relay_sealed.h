@@ -184,9 +184,11 @@ enum fate codec_put_resume(struct codec *codec, const struct resume_event *event
 enum fate codec_put_gate(struct codec *codec, const struct gate_event *event, struct buffer *out,
                          struct error *error)
 {
+	const struct told told = { event->checkpoint_id, event->state, event->version };
+
 	(void)codec;
 	(void)error;
-	buffer_append(out, event->checkpoint_id.bytes, sizeof(event->checkpoint_id.bytes));
+	buffer_append(out, &told, sizeof(told));
 	return FATE_OK;
 }
 

@@ -221,6 +221,24 @@ static void others_are_told_of_what_is_not_held_here(void **state)
 	assert_int_equal(shards_elsewhere(&worker, &batch), 0);
 }
 
+static void a_gate_event_lies_with_the_relay_of_its_shard_until_it_is_forgotten(void **state)
+{
+	(void)state;
+	const struct checkpoint here = row_of("resumes", 1), nowhere = row_of("resumes", 2);
+	const struct tray_event event = { .id = { { 7 } }, .version = 5, .value = VIEW_LITERAL("event") };
+
+	shards_hand_over(&worker, &nowhere, &event);
+	for (size_t i = 0; i < SHARDS; i++)
+		assert_null(tray_take(&relays[i]->tray, &event.id, 5));
+	shards_hand_over(&worker, &here, &event);
+	assert_null(tray_take(&relays[0]->tray, &event.id, 5));
+	assert_null(tray_take(&relays[2]->tray, &event.id, 5));
+	assert_non_null(tray_take(&relays[1]->tray, &event.id, 5));
+	shards_hand_over(&worker, &here, &event);
+	shards_forget(&worker);
+	assert_null(tray_take(&relays[1]->tray, &event.id, 5));
+}
+
 static void without_relays_everybody_is_told(void **state)
 {
 	(void)state;
@@ -229,6 +247,7 @@ static void without_relays_everybody_is_told(void **state)
 
 	assert_true(shards_elsewhere(&rebuilding, &batch) == STORE_ALL_SHARDS);
 	shards_wake(&rebuilding, &batch);
+	shards_forget(&rebuilding);
 }
 
 int main(void)
@@ -236,6 +255,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_the_relays_of_a_batch_are_woken),
 		cmocka_unit_test(others_are_told_of_what_is_not_held_here),
+		cmocka_unit_test(a_gate_event_lies_with_the_relay_of_its_shard_until_it_is_forgotten),
 		cmocka_unit_test(without_relays_everybody_is_told),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
