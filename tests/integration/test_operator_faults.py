@@ -5,6 +5,7 @@ a time in test_waits and test_doctor, a database before `fermata migrate` in tes
 """
 
 import contextlib
+import re
 import threading
 
 import pytest
@@ -252,7 +253,10 @@ def test_a_topic_is_made_anew_under_a_worker(make_world):
     wait_ready(world, worker)
     name = world.topics["suspends"]
     topics.delete_topics(world.kafka.bootstrap, [name])
-    wait_for(lambda: "fermata topics create" in worker.log, lambda: f"it to be missed: {worker.log[-2000:]}")
+    wait_for(
+        lambda: re.search(r"warn intake: .*fermata topics create", worker.log),
+        lambda: f"it to be missed: {worker.log[-2000:]}",
+    )
     topics.create_topics(world.kafka.bootstrap, {name: 1}, {name: {"message.timestamp.type": "LogAppendTime"}})
     world.sender.prime(name)
     for _ in range(10):
