@@ -70,7 +70,7 @@ static enum fate decide(struct filling *filling, struct checkpoint *row, size_t 
 	row->version = checkpoint_next_version(row, decision->at.appended_at);
 	filling->inserts[at] = decision;
 	filling->writes[at] = (struct checkpoint_write){
-		.checkpoint = row, .outbox = true, .gate_event = true, .expiry_clear = true
+		.checkpoint = row, .outbox = true, .expiry_clear = true /* as intake does while resumes flow */
 	};
 	return FATE_OK;
 }

@@ -173,7 +173,7 @@ struct checkpoint_write {
 };
 
 struct batch_write {
-	const struct checkpoint_write *checkpoints; /* sorted by id */
+	struct checkpoint_write *checkpoints; /* sorted by id */
 	size_t checkpoints_len;
 	const struct decision *const *inserts; /* in the order of judging: seq grows in that order */
 	size_t inserts_len;
@@ -303,6 +303,10 @@ FM_MUSTCHECK enum fate store_relay_take(struct store *store, const struct shard 
                                         size_t skip_len, size_t rows, size_t bytes, bool with_action,
                                         bool with_decided, const struct handed *handed, struct arena *arena,
                                         struct relay_take *ret_take, struct error *error);
+
+/* Queues the gate event of every checkpoint of the shard that is DECIDED and in the outbox, which intake leaves to the
+ * resumes while these are published: for a relay that sees that they are not, once. Committed. */
+FM_MUSTCHECK enum fate store_relay_tell(struct store *store, const struct shard *shard, struct error *error);
 
 /* A gate event that was published, or (for what is marked) the version that RESUMED was published with. */
 struct gate_sent {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* From so many new checkpoints on: a COPY waits for the server twice, which a lone record need not. */
+/* From so many rows on: a COPY waits for the server twice, which a lone record need not. */
 #define COPY_MIN 8
 
 bool write_to_expiry(const struct checkpoint_write *write)
@@ -17,14 +17,29 @@ bool write_to_gates(const struct checkpoint_write *write)
 	return write->gate_event && write->checkpoint->filled;
 }
 
-static bool to_checkpoint(const struct checkpoint_write *write)
+bool write_to_outbox(const struct checkpoint_write *write)
+{
+	return write->outbox;
+}
+
+static bool is_new(const struct checkpoint_write *write)
 {
 	return write->insert;
 }
 
-static bool to_payload(const struct checkpoint_write *write)
+static bool new_payload(const struct checkpoint_write *write)
 {
-	return write->fill;
+	return write->insert && write->fill;
+}
+
+static bool new_expiry(const struct checkpoint_write *write)
+{
+	return write->insert && write_to_expiry(write);
+}
+
+static bool new_gate(const struct checkpoint_write *write)
+{
+	return write->insert && write_to_gates(write);
 }
 
 void param_write(struct params *params, const struct checkpoint_write *write)
@@ -41,48 +56,88 @@ void param_payload(struct params *params, const struct checkpoint *checkpoint)
 	param_bytes(params, checkpoint->sealed.body);
 }
 
-static void put_payload(struct params *params, const struct checkpoint_write *write)
+void param_outbox(struct params *params, const struct checkpoint *checkpoint)
 {
-	param_payload(params, write->checkpoint);
+	param_uuid(params, &checkpoint->id);
+	param_text(params, checkpoint->resumes_topic);
+	param_int4(params, checkpoint->resumes_partition);
 }
 
-static void put_expiry(struct params *params, const struct checkpoint_write *write)
+static void put_checkpoint(struct params *params, const void *row)
 {
-	param_uuid(params, &write->checkpoint->id);
-	param_int8(params, write->checkpoint->expires_at);
+	param_write(params, row);
 }
 
-static void put_gate(struct params *params, const struct checkpoint_write *write)
+static void put_payload(struct params *params, const void *row)
 {
-	param_uuid(params, &write->checkpoint->id);
-	param_text(params, write->checkpoint->resumes_topic);
-	param_int4(params, write->checkpoint->resumes_partition);
-	param_int8(params, write->checkpoint->version);
+	param_payload(params, ((const struct checkpoint_write *)row)->checkpoint);
 }
 
-/* What one table is given of new checkpoints. */
+static void put_decision(struct params *params, const void *row)
+{
+	param_decision(params, row);
+}
+
+static void put_outbox(struct params *params, const void *row)
+{
+	param_outbox(params, ((const struct checkpoint_write *)row)->checkpoint);
+}
+
+static void put_expiry(struct params *params, const void *row)
+{
+	const struct checkpoint *checkpoint = ((const struct checkpoint_write *)row)->checkpoint;
+
+	param_uuid(params, &checkpoint->id);
+	param_int8(params, checkpoint->expires_at);
+}
+
+static void put_gate(struct params *params, const void *row)
+{
+	const struct checkpoint *checkpoint = ((const struct checkpoint_write *)row)->checkpoint;
+
+	param_outbox(params, checkpoint);
+	param_int8(params, checkpoint->version);
+}
+
+/* What one table is given. */
 struct copy_list {
 	struct statement statement;
-	bool (*chosen)(const struct checkpoint_write *write);
-	void (*put)(struct params *params, const struct checkpoint_write *write);
+	bool (*counts)(
+		const struct checkpoint_write *write); /* enough of these, and it is copied; NULL: of decisions */
+	bool (*chosen)(const struct checkpoint_write *write); /* NULL: the decisions */
+	void (*put)(struct params *params, const void *row);
 };
 
+/* In the one order of the tables. */
 static const struct copy_list copy_lists[] = {
 	{ { "copying checkpoints",
 	    "COPY fermata.checkpoint (checkpoint_id, state, published, held, from_ledger, approvals, verdict,"
 	    " decided_at, version, changed_at, reason, " CHECKPOINT_EVENT_COLUMNS ", filled)"
 	    " FROM STDIN (FORMAT binary)" },
-	  to_checkpoint,
-	  param_write },
+	  is_new,
+	  is_new,
+	  put_checkpoint },
 	{ { "copying payloads", "COPY fermata.payload (checkpoint_id, day, body) FROM STDIN (FORMAT binary)" },
-	  to_payload,
+	  is_new,
+	  new_payload,
 	  put_payload },
+	{ { "copying decisions", "COPY fermata.decision (" DECISION_NEW_COLUMNS ") FROM STDIN (FORMAT binary)" },
+	  NULL,
+	  NULL,
+	  put_decision },
+	{ { "copying into the outbox",
+	    "COPY fermata.outbox (checkpoint_id, topic, partition) FROM STDIN (FORMAT binary)" },
+	  write_to_outbox,
+	  write_to_outbox,
+	  put_outbox },
 	{ { "copying expiry", "COPY fermata.expiry (checkpoint_id, expires_at) FROM STDIN (FORMAT binary)" },
-	  write_to_expiry,
+	  is_new,
+	  new_expiry,
 	  put_expiry },
 	{ { "copying gate events",
 	    "COPY fermata.gate_outbox (checkpoint_id, topic, partition, version) FROM STDIN (FORMAT binary)" },
-	  write_to_gates,
+	  is_new,
+	  new_gate,
 	  put_gate },
 };
 
@@ -100,22 +155,31 @@ static void put_row(struct params *params, const void *context, size_t at)
 	copying->list->put(params, copying->rows[at]);
 }
 
+static size_t choose_decisions(const struct batch_write *batch, const void **rows)
+{
+	for (size_t i = 0; i < batch->inserts_len; i++)
+		rows[i] = batch->inserts[i];
+	return batch->inserts_len;
+}
+
 static size_t choose(const struct batch_write *batch, const struct copy_list *list, const void **rows)
 {
 	size_t len = 0;
 
+	if (list->chosen == NULL)
+		return choose_decisions(batch, rows);
 	for (size_t i = 0; i < batch->checkpoints_len; i++)
-		if (batch->checkpoints[i].insert && list->chosen(&batch->checkpoints[i]))
+		if (list->chosen(&batch->checkpoints[i]))
 			rows[len++] = &batch->checkpoints[i];
 	return len;
 }
 
-static bool are_many(const struct batch_write *batch)
+static bool are_many(const struct batch_write *batch, bool (*counts)(const struct checkpoint_write *write))
 {
-	size_t len = 0;
+	size_t len = counts == NULL ? batch->inserts_len : 0;
 
-	for (size_t i = 0; i < batch->checkpoints_len; i++)
-		len += batch->checkpoints[i].insert;
+	for (size_t i = 0; counts != NULL && i < batch->checkpoints_len; i++)
+		len += counts(&batch->checkpoints[i]);
 	return len >= COPY_MIN;
 }
 
@@ -128,7 +192,7 @@ static enum fate copy_lists_of(struct store *store, const struct batch_write *ba
 	size_t len = 0;
 
 	for (size_t i = 0; i < COPY_LISTS; i++) {
-		size_t chosen = choose(batch, &copy_lists[i], rows);
+		size_t chosen = are_many(batch, copy_lists[i].counts) ? choose(batch, &copy_lists[i], rows) : 0;
 		if (chosen == 0)
 			continue;
 		copyings[len] = (struct copying){ &copy_lists[i], rows };
@@ -139,13 +203,18 @@ static enum fate copy_lists_of(struct store *store, const struct batch_write *ba
 	return store_copy(store, copies, len, error);
 }
 
-enum fate batch_copy_new(struct store *store, const struct batch_write *batch, bool *ret_copied,
-                         struct error *error)
+enum fate batch_copy_new(struct store *store, const struct batch_write *batch,
+                         struct batch_copied *ret_copied, struct error *error)
 {
-	*ret_copied = !batch->singly && are_many(batch);
-	if (!*ret_copied)
+	*ret_copied = (struct batch_copied){ 0 };
+	if (batch->singly)
 		return FATE_OK;
-	const void **rows = calloc(COPY_LISTS * batch->checkpoints_len, sizeof(*rows));
+	ret_copied->checkpoints = are_many(batch, is_new);
+	ret_copied->decisions = are_many(batch, NULL);
+	ret_copied->outbox = are_many(batch, write_to_outbox);
+	if (!ret_copied->checkpoints && !ret_copied->decisions && !ret_copied->outbox)
+		return FATE_OK;
+	const void **rows = calloc(COPY_LISTS * batch->checkpoints_len + batch->inserts_len, sizeof(*rows));
 	if (rows == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, writing a batch: no memory");
 	enum fate fate = copy_lists_of(store, batch, rows, error);

@@ -1,7 +1,7 @@
 /*
- * The second half of a batch of intake: what was judged is written. New checkpoints and what comes with them go by
- * COPY where there are many; else large rows (a suspend event and its payload) are a statement each, pipelined, and
- * small rows go as arrays. The tables are written in one order everywhere (checkpoint, payload, decision, outbox,
+ * The second half of a batch of intake: what was judged is written. What is new (checkpoints and what comes with them,
+ * decisions, the outbox) goes by COPY where there is much of it, else it is a statement a row, pipelined; what changes
+ * goes as arrays. The tables are written in one order everywhere (checkpoint, payload, decision, outbox,
  * expiry, unclaimed, gate_outbox) and each in the order of its ids, so that two writers wait for each other and do
  * not deadlock. (What is copied goes first: whoever would write rows of the same new checkpoint waits at its id in
  * `checkpoint`; and rows that were there before have been locked since the batch began.)
@@ -62,22 +62,16 @@ static const struct statement update_checkpoints = {
 	" WHERE c.checkpoint_id = ANY (ARRAY[u.id])",
 };
 
-/* seq is given after the sort. */
-static const struct statement insert_decisions = {
-	"inserting decisions",
-	"INSERT INTO fermata.decision (decision_id, checkpoint_id, outcome, reason, decision, issuer, subject,"
-	" display, decided_at, stated_reason, stated_session, source_system, source_ref, source_delivery,"
-	" checkpoint_digest, record_digest, id_text, topic, partition, \"offset\", appended_at, edits_format,"
-	" edits_compression, edits_plain_len, edits_kek_id, edits_wrapped_key, edits_commit, edits_body)"
-	" SELECT u.a, u.b, u.c::fermata.outcome, u.d, u.e::fermata.decision_kind, u.f, u.g, u.h, u.i, u.j, u.k,"
-	" u.l, u.m, u.n, u.o, u.p, u.q, u.r, u.s, u.t, u.u, u.v, u.w, u.x, u.y, u.z, u.aa, u.bb"
-	" FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],"
-	" $8::text[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], "
-	"$15::bytea[],"
-	" $16::bytea[], $17::text[], $18::text[], $19::integer[], $20::bigint[], $21::bigint[], $22::integer[],"
-	" $23::integer[], $24::integer[], $25::text[], $26::bytea[], $27::bytea[], $28::bytea[]) WITH ORDINALITY"
-	" u (a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, ord)"
-	" ORDER BY u.ord ON CONFLICT (decision_id) DO NOTHING",
+/* One after the other, so that seq grows in their order. */
+static const struct statement insert_decision = {
+	"inserting a decision",
+	"INSERT INTO fermata.decision (" DECISION_NEW_COLUMNS ")"
+	" VALUES ($1::uuid, $2::uuid, $3::fermata.outcome, $4::text, $5::fermata.decision_kind, $6::text, "
+	"$7::text,"
+	" $8::text, $9::bigint, $10::text, $11::text, $12::text, $13::text, $14::text, $15::bytea, $16::bytea,"
+	" $17::text, $18::text, $19::integer, $20::bigint, $21::bigint, $22::smallint, $23::smallint, "
+	"$24::integer,"
+	" $25::text, $26::bytea, $27::bytea, $28::bytea) ON CONFLICT (decision_id) DO NOTHING",
 };
 
 static const struct statement update_decisions = {
@@ -89,9 +83,8 @@ static const struct statement update_decisions = {
 
 static const struct statement insert_outbox = {
 	"putting into the outbox",
-	"INSERT INTO fermata.outbox (checkpoint_id, topic, partition)"
-	" SELECT u.id, u.topic, u.partition FROM unnest($1::uuid[], $2::text[], $3::integer[])"
-	" u (id, topic, partition) ORDER BY u.id ON CONFLICT (checkpoint_id) DO NOTHING",
+	"INSERT INTO fermata.outbox (checkpoint_id, topic, partition) VALUES ($1::uuid, $2::text, $3::integer)"
+	" ON CONFLICT (checkpoint_id) DO NOTHING",
 };
 
 static const struct statement insert_expiry = {
@@ -156,12 +149,6 @@ static const struct column update_columns[] = {
 	{ PG_TEXT, column_put_view, offsetof(struct checkpoint, reason) },
 };
 
-static const struct column outbox_columns[] = {
-	{ PG_UUID, column_put_uuid, offsetof(struct checkpoint, id) },
-	{ PG_TEXT, column_put_view, offsetof(struct checkpoint, resumes_topic) },
-	{ PG_INT4, column_put_int4, offsetof(struct checkpoint, resumes_partition) },
-};
-
 static const struct column gate_columns[] = {
 	{ PG_UUID, column_put_uuid, offsetof(struct checkpoint, id) },
 	{ PG_TEXT, column_put_view, offsetof(struct checkpoint, resumes_topic) },
@@ -199,112 +186,6 @@ static void put_outcome(struct params *params, const void *field)
 	item_name(params, outcome_name(*(const enum outcome *)field));
 }
 
-static void put_kind(struct params *params, const void *field)
-{
-	item_name(params, decision_kind_name(*(const enum decision_kind *)field));
-}
-
-static void put_stated_digest(struct params *params, const void *row)
-{
-	const struct decision *decision = row;
-
-	if (decision->has_digest)
-		column_put_digest(params, decision->checkpoint_digest);
-	else
-		item_null(params);
-}
-
-static void put_edits_number(struct params *params, const struct decision *decision, uint32_t number)
-{
-	if (decision->has_edits)
-		item_int4(params, (int32_t)number);
-	else
-		item_null(params);
-}
-
-static void put_edits_format(struct params *params, const void *row)
-{
-	put_edits_number(params, row, ((const struct decision *)row)->edits.format);
-}
-
-static void put_edits_compression(struct params *params, const void *row)
-{
-	put_edits_number(params, row, ((const struct decision *)row)->edits.compression);
-}
-
-static void put_edits_plain_len(struct params *params, const void *row)
-{
-	put_edits_number(params, row, ((const struct decision *)row)->edits.plain_len);
-}
-
-static void put_edits_bytes(struct params *params, const struct decision *decision, const uint8_t *bytes,
-                            size_t len)
-{
-	item_bytes(params, decision->has_edits ? (struct view){ bytes, len } : VIEW_NULL);
-}
-
-static void put_edits_key(struct params *params, const void *row)
-{
-	const struct decision *decision = row;
-
-	if (decision->edits.has_key)
-		put_edits_bytes(params, decision, decision->edits.wrapped_key, WRAPPED_KEY_LEN);
-	else
-		item_null(params);
-}
-
-static void put_edits_commit(struct params *params, const void *row)
-{
-	const struct decision *decision = row;
-
-	put_edits_bytes(params, decision, decision->edits.commit, COMMIT_LEN);
-}
-
-static void put_edits_kek_id(struct params *params, const void *row)
-{
-	const struct decision *decision = row;
-
-	item_name(params, decision->has_edits ? decision->edits.kek_id : NULL);
-}
-
-static void put_edits_body(struct params *params, const void *row)
-{
-	const struct decision *decision = row;
-
-	put_edits_bytes(params, decision, decision->edits.body.data, decision->edits.body.len);
-}
-
-static const struct column decision_columns[] = {
-	{ PG_UUID, column_put_uuid, offsetof(struct decision, id) },
-	{ PG_UUID, column_put_uuid, offsetof(struct decision, checkpoint_id) },
-	{ PG_TEXT, put_outcome, offsetof(struct decision, outcome) },
-	{ PG_TEXT, column_put_view, offsetof(struct decision, outcome_reason) },
-	{ PG_TEXT, put_kind, offsetof(struct decision, kind) },
-	{ PG_TEXT, column_put_view, offsetof(struct decision, decided_by.issuer) },
-	{ PG_TEXT, column_put_view, offsetof(struct decision, decided_by.subject) },
-	{ PG_TEXT, column_put_view, offsetof(struct decision, decided_by.display) },
-	{ PG_INT8, column_put_int8, offsetof(struct decision, decided_at) },
-	{ PG_TEXT, column_put_view, offsetof(struct decision, stated_reason) },
-	{ PG_TEXT, column_put_view, offsetof(struct decision, stated_session) },
-	{ PG_TEXT, column_put_view, offsetof(struct decision, source.system) },
-	{ PG_TEXT, column_put_view, offsetof(struct decision, source.ref) },
-	{ PG_TEXT, column_put_view, offsetof(struct decision, source.delivery_id) },
-	{ PG_BYTEA, put_stated_digest, 0 },
-	{ PG_BYTEA, column_put_digest, offsetof(struct decision, record_digest) },
-	{ PG_TEXT, column_put_view, offsetof(struct decision, id_text) },
-	{ PG_TEXT, column_put_name, offsetof(struct decision, at.topic) },
-	{ PG_INT4, column_put_int4, offsetof(struct decision, at.partition) },
-	{ PG_INT8, column_put_int8, offsetof(struct decision, at.offset) },
-	{ PG_INT8, column_put_int8, offsetof(struct decision, at.appended_at) },
-	{ PG_INT4, put_edits_format, 0 },
-	{ PG_INT4, put_edits_compression, 0 },
-	{ PG_INT4, put_edits_plain_len, 0 },
-	{ PG_TEXT, put_edits_kek_id, 0 },
-	{ PG_BYTEA, put_edits_key, 0 },
-	{ PG_BYTEA, put_edits_commit, 0 },
-	{ PG_BYTEA, put_edits_body, 0 },
-};
-
 static const struct column outcome_columns[] = {
 	{ PG_UUID, column_put_uuid, offsetof(struct decision, id) },
 	{ PG_TEXT, put_outcome, offsetof(struct decision, outcome) },
@@ -316,11 +197,6 @@ static const struct column outcome_columns[] = {
 static bool is_update(const struct checkpoint_write *write)
 {
 	return !write->insert && !write->fill;
-}
-
-static bool to_outbox(const struct checkpoint_write *write)
-{
-	return write->outbox;
 }
 
 static bool from_expiry(const struct checkpoint_write *write)
@@ -352,9 +228,8 @@ static const struct list_write checkpoint_updates = {
 	&update_checkpoints, is_update, update_columns, COLUMNS_LEN(update_columns), false, false,
 };
 
-/* In the one order of the tables. */
+/* Behind the outbox, in the one order of the tables. */
 static const struct list_write work_lists[] = {
-	{ &insert_outbox, to_outbox, outbox_columns, COLUMNS_LEN(outbox_columns), false, false },
 	{ &insert_expiry, write_to_expiry, expiry_columns, COLUMNS_LEN(expiry_columns), false, true },
 	{ &delete_expiry, from_expiry, id_columns, COLUMNS_LEN(id_columns), false, false },
 	{ &insert_unclaimed, to_unclaimed, unclaimed_columns, COLUMNS_LEN(unclaimed_columns), true, false },
@@ -439,14 +314,15 @@ static void send_checkpoints(struct store *store, const struct batch_write *batc
 
 /* ---- the whole ---- */
 
-static void send_decisions(struct store *store, const struct batch_write *batch, const void **rows,
-                           struct tally *tally)
+static void send_decisions(struct store *store, const struct batch_write *batch,
+                           const struct batch_copied *copied, const void **rows, struct tally *tally)
 {
-	for (size_t i = 0; i < batch->inserts_len; i++)
-		rows[i] = batch->inserts[i];
-	tally->expected += (int64_t)batch->inserts_len;
-	send_columns(store, &insert_decisions, decision_columns, COLUMNS_LEN(decision_columns), rows,
-	             batch->inserts_len, &tally->inserted);
+	for (size_t i = 0; i < batch->inserts_len && !copied->decisions; i++) {
+		struct params *params = store_params(store);
+		param_decision(params, batch->inserts[i]);
+		tally->expected++;
+		store_send(store, &insert_decision, params, &(struct answer){ .add_count = &tally->inserted });
+	}
 	for (size_t i = 0; i < batch->updates_len; i++)
 		rows[i] = batch->updates[i];
 	tally->updates_expected += (int64_t)batch->updates_len;
@@ -454,13 +330,26 @@ static void send_decisions(struct store *store, const struct batch_write *batch,
 	             batch->updates_len, &tally->updated);
 }
 
-static void send_all(struct store *store, const struct batch_write *batch, bool copied, const void **rows,
-                     struct tally *tally)
+static void send_outbox(struct store *store, const struct batch_write *batch)
 {
-	send_checkpoints(store, batch, copied, rows, tally);
-	send_decisions(store, batch, rows, tally);
+	for (size_t i = 0; i < batch->checkpoints_len; i++) {
+		if (!write_to_outbox(&batch->checkpoints[i]))
+			continue;
+		struct params *params = store_params(store);
+		param_outbox(params, batch->checkpoints[i].checkpoint);
+		store_send(store, &insert_outbox, params, NULL);
+	}
+}
+
+static void send_all(struct store *store, const struct batch_write *batch, const struct batch_copied *copied,
+                     const void **rows, struct tally *tally)
+{
+	send_checkpoints(store, batch, copied->checkpoints, rows, tally);
+	send_decisions(store, batch, copied, rows, tally);
+	if (!copied->outbox)
+		send_outbox(store, batch);
 	for (size_t i = 0; i < sizeof(work_lists) / sizeof(work_lists[0]); i++)
-		send_list(store, &work_lists[i], batch, copied, rows, NULL);
+		send_list(store, &work_lists[i], batch, copied->checkpoints, rows, NULL);
 	transaction_notify(store, batch->notify);
 }
 
@@ -485,15 +374,14 @@ enum fate store_batch_write(struct store *store, const struct batch_write *write
 
 	if (fate != FATE_OK)
 		return fate;
-	most = write->inserts_len > most ? write->inserts_len : most;
 	most = write->updates_len > most ? write->updates_len : most;
 	const void **rows = calloc(most + 1, sizeof(*rows));
 	if (rows == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, writing a batch: no memory");
-	bool copied;
+	struct batch_copied copied;
 	fate = batch_copy_new(store, write, &copied, error);
 	if (fate == FATE_OK)
-		send_all(store, write, copied, rows, &tally);
+		send_all(store, write, &copied, rows, &tally);
 	free(rows);
 	if (fate != FATE_OK)
 		return fate;

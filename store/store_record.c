@@ -297,6 +297,46 @@ void row_decision(struct row *row, struct decision *ret_decision)
 
 /* ---- kafka_offset ---- */
 
+static void param_edits(struct params *params, const struct sealed *edits)
+{
+	param_sealed(params, edits);
+	param_bytes(params, edits->body);
+}
+
+#define EDITS_COLUMNS 7
+
+void param_decision(struct params *params, const struct decision *decision)
+{
+	param_uuid(params, &decision->id);
+	param_uuid(params, &decision->checkpoint_id);
+	param_name(params, outcome_name(decision->outcome));
+	param_text(params, decision->outcome_reason);
+	param_name(params, decision_kind_name(decision->kind));
+	param_text(params, decision->decided_by.issuer);
+	param_text(params, decision->decided_by.subject);
+	param_text(params, decision->decided_by.display);
+	param_int8(params, decision->decided_at);
+	param_text(params, decision->stated_reason);
+	param_text(params, decision->stated_session);
+	param_text(params, decision->source.system);
+	param_text(params, decision->source.ref);
+	param_text(params, decision->source.delivery_id);
+	param_bytes(params,
+	            decision->has_digest ? view_of_bytes(decision->checkpoint_digest, DIGEST_LEN) : VIEW_NULL);
+	param_bytes(params, view_of_bytes(decision->record_digest, DIGEST_LEN));
+	param_text(params, decision->id_text);
+	param_name(params, decision->at.topic);
+	param_int4(params, decision->at.partition);
+	param_int8(params, decision->at.offset);
+	param_int8(params, decision->at.appended_at);
+	if (decision->has_edits) {
+		param_edits(params, &decision->edits);
+		return;
+	}
+	for (int i = 0; i < EDITS_COLUMNS; i++)
+		param_null(params);
+}
+
 void row_ledger(struct row *row, struct ledger *ret_ledger)
 {
 	ret_ledger->next = row_int8(row);

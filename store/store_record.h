@@ -47,6 +47,16 @@ void param_checkpoint_event(struct params *params, const struct checkpoint *chec
 /* Reads DECISION_COLUMNS; the body of the edits is another column. */
 void row_decision(struct row *row, struct decision *ret_decision);
 
+/* What is written of a new decision: seq is given by the table. */
+#define DECISION_NEW_COLUMNS                                                                                 \
+	"decision_id, checkpoint_id, outcome, reason, decision, issuer, subject, display, decided_at,"           \
+	" stated_reason, stated_session, source_system, source_ref, source_delivery, checkpoint_digest,"         \
+	" record_digest, id_text, topic, partition, \"offset\", appended_at, edits_format, edits_compression,"   \
+	" edits_plain_len, edits_kek_id, edits_wrapped_key, edits_commit, edits_body"
+
+/* These 28 columns. */
+void param_decision(struct params *params, const struct decision *decision);
+
 /* Of fermata.ledger_offset. What a worker of before wrote does not say what its doubt is about: about everything. */
 #define LEDGER_COLUMNS "next, doubt_before, coalesce(doubt_below, 9223372036854775807), routes_digest"
 

@@ -47,6 +47,16 @@ static const struct statement select_gate_rows = {
 	" WHERE coalesce(c.filled, true) AND ($3::boolean OR c.state IS DISTINCT FROM 'DECIDED')",
 };
 
+/* In the order in which intake raises them. */
+static const struct statement tell_decided = {
+	"queueing gate events of what waits in the outbox",
+	"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
+	" SELECT c.checkpoint_id, c.resumes_topic, c.resumes_partition, c.version FROM fermata.outbox o"
+	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[o.checkpoint_id])"
+	" WHERE o.topic = $1::text AND o.partition = $2::integer AND c.state = 'DECIDED' ORDER BY c.checkpoint_id"
+	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)",
+};
+
 static const struct statement select_counted = {
 	"reading the decisions that counted",
 	"SELECT u.n, " DECISION_COLUMNS ", d.edits_body"
@@ -458,6 +468,19 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 	ret_take->ledger = (struct ledger){ .next = LEDGER_NONE, .doubt.before = TIME_NONE };
 	enum fate fate = transaction_begin(store, TRANSACTION_SNAPSHOT, error);
 	return fate == FATE_OK ? take_all(store, &taking, error) : fate;
+}
+
+enum fate store_relay_tell(struct store *store, const struct shard *shard, struct error *error)
+{
+	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	struct params *params = store_params(store);
+	param_name(params, shard->topic);
+	param_int4(params, shard->partition);
+	store_send(store, &tell_decided, params, NULL);
+	return transaction_finish(store, error);
 }
 
 /* ---- counting ---- */

@@ -226,6 +226,16 @@ static enum fate move_ahead(struct attempt *attempt, const struct batch_request 
 	return fate == FATE_OK ? failpoint(FAILPOINT_INTAKE_POSITION_AHEAD, error) : fate;
 }
 
+/* What goes into the outbox leaves it with the gate event of its resume: where resumes leave at once, none of its being
+ * decided is queued before that, for it would be told in the same transaction of Kafka. */
+static void leave_to_resumes(const struct worker *worker, const struct batch_write *write)
+{
+	if (!atomic_load(&worker->resumes_flow))
+		return;
+	for (size_t i = 0; i < write->checkpoints_len; i++)
+		write->checkpoints[i].gate_event = write->checkpoints[i].gate_event && !write->checkpoints[i].outbox;
+}
+
 /* Between BEGIN and COMMIT: load, judge, write. */
 static enum fate fill_transaction(struct attempt *attempt, struct batch_request *request, struct error *error)
 {
@@ -253,6 +263,7 @@ static enum fate fill_transaction(struct attempt *attempt, struct batch_request 
 	if (fate != FATE_OK)
 		return fate;
 	write->singly = attempt->again;
+	leave_to_resumes(intake->worker, write);
 	write->notify = shards_elsewhere(intake->worker, write);
 	fate = store_batch_write(intake->store, write, error);
 	if (fate == FATE_RETRY && error->code == ERR_STALE)

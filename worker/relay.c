@@ -252,6 +252,20 @@ static const void *find_handed(void *context, const struct uuid *id, int64_t ver
 	return event;
 }
 
+/* While a ledger is unread, nothing is resumed anywhere: then what is decided is told by itself, also what waits in the
+ * outbox already. The first R3 after a start finds that out for intake. */
+static enum fate note_ready(struct relay *relay, bool ready, struct error *error)
+{
+	struct shard shard = relay_shard(relay);
+	enum fate fate = FATE_OK;
+	atomic_store(&relay->worker->resumes_flow, ready);
+	if (!ready && !relay->unready)
+		fate = store_relay_tell(relay->store, &shard, error);
+	if (fate == FATE_OK)
+		relay->unready = !ready;
+	return fate;
+}
+
 static enum fate take(struct relay *relay, struct relay_take *ret_take, struct error *error)
 {
 	const struct config *config = relay->worker->config;
@@ -287,10 +301,9 @@ static enum fate take(struct relay *relay, struct relay_take *ret_take, struct e
 	if (fate != FATE_OK)
 		return fate;
 	relay->doubt = ret_take->ledger.doubt;
-	relay->unready = !ret_take->ready;
 	if (!ret_take->more)
 		tray_sweep(&relay->tray, mark);
-	return FATE_OK;
+	return note_ready(relay, ret_take->ready, error);
 }
 
 /* ---- waiting ---- */
@@ -516,6 +529,7 @@ void *relay_thread(void *argument)
 	if (fate == FATE_FATAL)
 		worker_fail(relay->worker, "relay", &error);
 	set_rival(relay, false);
+	atomic_store(&relay->worker->resumes_flow, false); /* until another relay has looked */
 	relay_close(relay);
 	return NULL;
 }

@@ -59,6 +59,7 @@ struct worker {
 	_Atomic int waits_for[PART_COUNT];         /* enum wait_reason */
 	_Atomic int fenced_shards;                 /* relays that something else fences again and again */
 	char mark[STORE_MARK_CAP];                 /* of the installation, part of the names in the group */
+	_Atomic bool resumes_flow;                 /* relays: their last R3 found every ledger read */
 	_Atomic bool caught_up;                    /* intake: approvals are not held back any more */
 	_Atomic int alarmed_parts;                 /* intake: partitions that it leaves alone */
 	_Atomic int stopped_parts;                 /* intake: partitions that its breaker has stopped */

@@ -1,4 +1,4 @@
-/* New checkpoints that are many go by COPY: the same rows as one by one, and nothing of them after a failure. */
+/* What is new and many goes by COPY: the same rows as one by one, and nothing of them after a failure. */
 #include "tests/integration_store/store_support.h"
 
 #include <stdio.h>
@@ -7,7 +7,9 @@
 #define MANY 20 /* enough for a COPY (store_batch_new.c) */
 
 #define ALL_TABLES                                                                                           \
-	"fermata.checkpoint, fermata.payload, fermata.expiry, fermata.gate_outbox, fermata.kafka_offset"
+	"fermata.checkpoint, fermata.payload, fermata.decision, fermata.outbox, fermata.expiry, "                \
+	"fermata.gate_outbox,"                                                                                   \
+	" fermata.kafka_offset"
 
 struct fixture {
 	struct store *store;
@@ -32,7 +34,9 @@ static int teardown(void **state)
 	(void)state;
 	store_close(fixture.store);
 	arena_free(fixture.arena);
-	world_run("TRUNCATE " ALL_TABLES "; DROP TABLE IF EXISTS singly_c, singly_p, singly_e, singly_g");
+	world_run("TRUNCATE " ALL_TABLES
+	          "; DROP TABLE IF EXISTS singly_c, singly_p, singly_d, singly_o, singly_e,"
+	          " singly_g");
 	return 0;
 }
 
@@ -114,6 +118,93 @@ static void many_leave_the_rows_that_one_by_one_leave(void **state)
 	assert_same_rows("payload", "singly_p");
 	assert_same_rows("expiry", "singly_e");
 	assert_same_rows("gate_outbox", "singly_g");
+}
+
+/* ---- decisions ---- */
+
+/* All of them are decided, every third one with edits. */
+static void decide_many(const struct decision **ret_decisions)
+{
+	make_many(10);
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct decision *made = make_decision(fixture.arena, 500 + i, i + 1);
+		made->has_edits = i % 3 == 0;
+		made->edits = fixture.writes[i].checkpoint->sealed;
+		made->stated_reason = i % 4 == 0 ? VIEW_NULL : made->stated_reason;
+		made->has_digest = i % 5 != 0;
+		ret_decisions[i] = made;
+		fixture.writes[i].insert = fixture.writes[i].fill = fixture.writes[i].expiry_set = false;
+		fixture.writes[i].gate_event = false;
+		fixture.writes[i].outbox = true;
+	}
+}
+
+static enum fate write_decisions(const struct decision *const *decisions, bool singly, struct error *error)
+{
+	struct batch_write write = { .checkpoints = fixture.writes,
+		                         .checkpoints_len = MANY,
+		                         .inserts = decisions,
+		                         .inserts_len = MANY,
+		                         .singly = singly };
+
+	begin_batch(fixture.store, fixture.arena, NULL, fixture.ids, MANY, NULL);
+	enum fate fate = store_batch_write(fixture.store, &write, error);
+	return fate == FATE_OK ? store_commit(fixture.store, error) : fate;
+}
+
+static void commit_decisions(const struct decision *const *decisions, bool singly)
+{
+	struct error error = { 0 };
+
+	world_run("TRUNCATE fermata.decision, fermata.outbox RESTART IDENTITY");
+	assert_ok(write_decisions(decisions, singly, &error), error);
+}
+
+static void decisions_that_are_many_leave_the_rows_that_one_by_one_leave(void **state)
+{
+	(void)state;
+	const struct decision *decisions[MANY];
+	make_many(10);
+	commit_many(false);
+	decide_many(decisions);
+	commit_decisions(decisions, true);
+	world_run(
+		"CREATE TABLE singly_d AS TABLE fermata.decision; CREATE TABLE singly_o AS TABLE fermata.outbox");
+	commit_decisions(decisions, false);
+	assert_int_equal(rows_in("decision"), MANY);
+	assert_int_equal(rows_in("outbox"), MANY);
+	assert_same_rows("decision", "singly_d"); /* seq too: they are in the order of judging */
+	assert_same_rows("outbox", "singly_o");
+	assert_int_equal(
+		world_number("SELECT count(edits_body) FROM fermata.decision WHERE edits_format IS NOT NULL"),
+		(MANY + 2) / 3);
+}
+
+/* Another worker has made the decision; a row of the outbox was left behind, and is no obstacle singly. */
+static void what_is_there_of_decisions_makes_the_batch_stale(void **state)
+{
+	(void)state;
+	static const char *const there[] = {
+		"DELETE FROM fermata.outbox; DELETE FROM fermata.decision WHERE subject <> 'subject-505'",
+		"DELETE FROM fermata.decision; DELETE FROM fermata.outbox WHERE seq <> 3",
+	};
+	const struct decision *decisions[MANY];
+	make_many(10);
+	commit_many(false);
+	decide_many(decisions);
+	for (size_t i = 0; i < 2; i++) {
+		struct error error = { 0 };
+		commit_decisions(decisions, false);
+		world_run(there[i]);
+		assert_int_equal(rows_in("decision") + rows_in("outbox"), 1);
+		assert_fate(FATE_RETRY, write_decisions(decisions, false, &error), error);
+		assert_int_equal(error.code, ERR_STALE);
+		store_rollback(fixture.store);
+		assert_int_equal(rows_in("decision") + rows_in("outbox"), 1);
+	}
+	struct error error = { 0 };
+	assert_ok(write_decisions(decisions, true, &error), error);
+	assert_int_equal(rows_in("outbox"), MANY);
 }
 
 static void large_payloads_pass(void **state)
@@ -244,6 +335,8 @@ int main(void)
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(many_leave_the_rows_that_one_by_one_leave),
+		TEST(decisions_that_are_many_leave_the_rows_that_one_by_one_leave),
+		TEST(what_is_there_of_decisions_makes_the_batch_stale),
 		TEST(large_payloads_pass),
 		TEST(a_row_that_is_there_makes_the_batch_stale),
 		TEST(a_payload_without_a_checkpoint_is_written_over),

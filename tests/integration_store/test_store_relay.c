@@ -296,6 +296,29 @@ static void what_was_handed_over_is_not_read(void **state)
 	assert_ptr_equal(take.gates[0].handed, &hand);
 }
 
+/* What intake has left to resumes that do not come. */
+static void what_waits_in_the_outbox_is_told(void **state)
+{
+	(void)state;
+	struct error error = { 0 };
+
+	both_ledgers_are_read();
+	decided(2, 3); /* 2, 4, 6 */
+	decided(3, 2); /* the other shard's */
+	insert_checkpoint(store, arena, make_checkpoint(arena, 8, 10));
+	world_run("DELETE FROM fermata.gate_outbox WHERE checkpoint_id::text NOT LIKE '%06'");
+	world_run("UPDATE fermata.gate_outbox SET version = version - 1"); /* of its suspend */
+	world_run(
+		"UPDATE fermata.checkpoint SET state = 'QUARANTINED' WHERE checkpoint_id::text LIKE '%00000004'");
+	assert_ok(store_relay_tell(store, &even, &error), error);
+	assert_int_equal(world_number("SELECT count(*) FROM fermata.gate_outbox"), 2);
+	assert_int_equal(
+		world_number(
+			"SELECT count(*) FROM fermata.gate_outbox g JOIN fermata.checkpoint c USING (checkpoint_id,"
+			" version) WHERE c.state = 'DECIDED' AND g.partition = 0"),
+		2);
+}
+
 static void a_mark_is_whole(void **state)
 {
 	(void)state;
@@ -553,6 +576,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_erased_or_purged_or_tampered_with, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_decided_is_left_to_its_resume, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_handed_over_is_not_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_waits_in_the_outbox_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_mark_is_whole, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_stale_mark_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_mark_that_finds_less_changes_nothing, setup, teardown),

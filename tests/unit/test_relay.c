@@ -73,6 +73,25 @@ static void it_looks_again_at_once_while_there_is_more(void **state)
 	assert_true(play.looks > 0);
 }
 
+/* What is decided goes with its resume. Where nothing is resumed, people are told of it, once. */
+static void what_waits_for_another_ledger_is_told(void **state)
+{
+	(void)state;
+	play_begin(1);
+	play.unread = true;
+	run_life(12);
+	assert_int_equal(play.told, 1);
+	for (int i = 0; i < CHECKPOINTS; i++) {
+		assert_int_equal(play.base.rows[i].state, GATE_DECIDED);
+		assert_int_equal(play.broker.gate_version[i], play.base.rows[i].version);
+		assert_int_equal(play.base.rows[i].gate, 0);
+	}
+	play.unread = false;
+	run_life(12);
+	assert_int_equal(play.told, 1);
+	check_all_resumed(false);
+}
+
 static void any_trouble(bool intrusion, bool rebuild)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -286,6 +305,7 @@ int main(void)
 		cmocka_unit_test(one_life_publishes_all),
 		cmocka_unit_test(it_looks_again_when_it_is_woken),
 		cmocka_unit_test(it_looks_again_at_once_while_there_is_more),
+		cmocka_unit_test(what_waits_for_another_ledger_is_told),
 		cmocka_unit_test(crashes_and_restores),
 		cmocka_unit_test(two_relays_for_one_shard),
 		cmocka_unit_test(databases_that_are_lost),

@@ -123,6 +123,8 @@ static struct {
 	int marks;        /* R5s */
 	int handed;       /* gate events that were published as intake had handed them over */
 	int looks;        /* R3s that came right after an R5, without a wait in between */
+	bool unread;      /* some other shard's ledger is */
+	int told;         /* how often the gate events of what waits were queued */
 	bool marked;      /* the last thing was an R5 */
 	struct worker worker;
 	struct config *config;

@@ -248,6 +248,8 @@ static inline void decide_some(void)
 			play.decided_at[i] = clock_real_us();
 		row->decided_at = play.decided_at[i];
 		raise_gate(row, row->decided_at);
+		if (atomic_load(&play.worker.resumes_flow)) /* it goes with its resume */
+			row->gate = 0;
 	}
 }
 
@@ -276,11 +278,24 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 		atomic_store(&life->relay->ended, true);
 	*ret_take = (struct relay_take){
 		.ledger = ledger_row(),
-		.ready = memcmp(ledger_row().routes_digest, routes_digest, 32) == 0,
+		.ready = !play.unread && memcmp(ledger_row().routes_digest, routes_digest, 32) == 0,
 	};
 	take_rows(ret_take, rows, skip, skip_len, handed, arena);
 	ret_take->more = ret_take->rows_len == rows || ret_take->gates_len == rows;
 	return FATE_OK;
+}
+
+enum fate store_relay_tell(struct store *store, const struct shard *shard, struct error *error)
+{
+	(void)store;
+	(void)shard;
+	if (strikes())
+		return trouble(error);
+	for (int i = 0; i < CHECKPOINTS; i++)
+		if (play.base.rows[i].outbox && play.base.rows[i].state == GATE_DECIDED)
+			play.base.rows[i].gate = play.base.rows[i].version;
+	play.told++;
+	return answer_lost() ? trouble(error) : FATE_OK;
 }
 
 enum fate store_relay_mark(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
