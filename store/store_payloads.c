@@ -1,6 +1,8 @@
 #include "store/store_payloads.h"
 
-#include "store/store_row.h"
+#include "store/store_record.h"
+
+#include <stdlib.h>
 
 static const struct statement select_payloads = {
 	"reading payloads",
@@ -9,11 +11,12 @@ static const struct statement select_payloads = {
 	" JOIN fermata.payload p ON p.checkpoint_id = ANY (ARRAY[c.checkpoint_id]) AND p.day = c.payload_day",
 };
 
-/* The row of checkpoint was read before, in the same snapshot. */
-static const struct statement select_dated = {
-	"reading payloads of known days",
-	"SELECT u.n, p.body FROM unnest($1::uuid[], $2::integer[]) WITH ORDINALITY u (id, day, n)"
-	" JOIN fermata.payload p ON p.checkpoint_id = ANY (ARRAY[u.id]) AND p.day = '2000-01-01'::date + u.day",
+/* The row of checkpoint was read before, in the same snapshot. Only the partition of that day is opened: with the day in
+ * an array all of them would be, for each call, and the one chosen anew for each row. */
+static const struct statement select_of_day = {
+	"reading payloads of a day",
+	"SELECT p.checkpoint_id, p.body FROM fermata.payload p"
+	" WHERE p.day = $1::date AND p.checkpoint_id = ANY ($2::uuid[])",
 };
 
 static enum fate body_rows(void *context, const PGresult *rows, struct error *error)
@@ -34,20 +37,103 @@ static enum fate body_rows(void *context, const PGresult *rows, struct error *er
 	return FATE_OK;
 }
 
-void payloads_send(struct store *store, struct payloads *payloads)
+static void send_undated(struct store *store, struct payloads *payloads)
 {
 	struct params *params = store_params(store);
 
 	param_array(params, PG_UUID, payloads->len);
 	for (size_t i = 0; i < payloads->len; i++)
 		item_uuid(params, &payloads->items[i]->id);
-	if (payloads->days != NULL) {
-		param_array(params, PG_INT4, payloads->len);
-		for (size_t i = 0; i < payloads->len; i++)
-			item_int4(params, payloads->days[i]);
-	}
-	store_send(store, payloads->days != NULL ? &select_dated : &select_payloads, params,
+	store_send(store, &select_payloads, params,
 	           &(struct answer){ .rows = body_rows, .context = payloads, .by_row = true });
+}
+
+/* ---- by the day ---- */
+
+struct dated {
+	int32_t day;
+	struct checkpoint *checkpoint;
+};
+
+/* Those of one day, sorted by id. */
+struct day {
+	struct arena *arena;
+	const struct dated *items;
+	size_t len;
+};
+
+static int compare_ids(const void *a, const void *b)
+{
+	return uuid_compare(&((const struct dated *)a)->checkpoint->id,
+	                    &((const struct dated *)b)->checkpoint->id);
+}
+
+static int compare_dated(const void *a, const void *b)
+{
+	const struct dated *left = a;
+	const struct dated *right = b;
+
+	return left->day != right->day ? (left->day > right->day) - (left->day < right->day) : compare_ids(a, b);
+}
+
+static enum fate dated_row(const struct day *day, struct row *row, struct error *error)
+{
+	struct checkpoint wanted = { .id = row_uuid(row) };
+	struct dated key = { 0, &wanted };
+	struct view body = row_bytes(row);
+	enum fate fate = row_end(row, error);
+	if (fate != FATE_OK)
+		return fate;
+	const struct dated *found = bsearch(&key, day->items, day->len, sizeof(key), compare_ids);
+	if (found == NULL)
+		return error_set(error, FATE_FATAL, ERR_BUG,
+		                 "PostgreSQL, reading payloads: one that was not asked for");
+	found->checkpoint->sealed.body = body;
+	return FATE_OK;
+}
+
+static enum fate dated_rows(void *context, const PGresult *rows, struct error *error)
+{
+	const struct day *day = context;
+	enum fate fate = FATE_OK;
+
+	for (int i = 0; i < PQntuples(rows) && fate == FATE_OK; i++) {
+		struct row row = row_at(rows, i, day->arena);
+		fate = dated_row(day, &row, error);
+	}
+	return fate;
+}
+
+static void send_day(struct store *store, struct day *day)
+{
+	struct params *params = store_params(store);
+
+	param_int4(params, day->items[0].day);
+	param_array(params, PG_UUID, day->len);
+	for (size_t i = 0; i < day->len; i++)
+		item_uuid(params, &day->items[i].checkpoint->id);
+	store_send(store, &select_of_day, params,
+	           &(struct answer){ .rows = dated_rows, .context = day, .by_row = true });
+}
+
+enum fate payloads_send(struct store *store, struct payloads *payloads, struct error *error)
+{
+	struct dated *dated = arena_array(payloads->arena, payloads->len, sizeof(*dated));
+	struct day *days = arena_array(payloads->arena, payloads->len, sizeof(*days));
+	size_t end;
+
+	if (dated == NULL || days == NULL)
+		return list_no_memory(error);
+	for (size_t i = 0; i < payloads->len; i++)
+		dated[i] = (struct dated){ payloads->days[i], payloads->items[i] };
+	qsort(dated, payloads->len, sizeof(*dated), compare_dated);
+	for (size_t first = 0; first < payloads->len; first = end) {
+		for (end = first; end < payloads->len && dated[end].day == dated[first].day;)
+			end++;
+		*days = (struct day){ payloads->arena, dated + first, end - first };
+		send_day(store, days++);
+	}
+	return FATE_OK;
 }
 
 enum fate store_payloads(struct store *store, struct checkpoint **checkpoints, size_t len,
@@ -60,7 +146,7 @@ enum fate store_payloads(struct store *store, struct checkpoint **checkpoints, s
 	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
 	if (fate != FATE_OK)
 		return fate;
-	payloads_send(store, &payloads);
+	send_undated(store, &payloads);
 	return transaction_finish(store, error);
 }
 

@@ -9,14 +9,13 @@ struct payloads {
 	struct arena *arena;
 	struct checkpoint **items;
 	size_t len;
-	const int32_t
-		*days; /* payload_day of each as it was read in this snapshot (SQL_DAY); NULL: not known yet */
+	const int32_t *days; /* payload_day of each as it was read in this snapshot (SQL_DAY) */
 };
 
 /* The day of a table called c as a number, 0 for none. */
 #define SQL_DAY "coalesce(c.payload_day - '2000-01-01'::date, 0)"
 
-/* In the transaction that is open: fills sealed.body of each that has one, and leaves the others as they are. */
-void payloads_send(struct store *store, struct payloads *payloads);
+/* In the transaction that is open: fills sealed.body of each that has one, and leaves the others as they are. A statement a day. REJECT with ERR_MEMORY: nothing was sent. */
+FM_MUSTCHECK enum fate payloads_send(struct store *store, struct payloads *payloads, struct error *error);
 
 #endif

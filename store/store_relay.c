@@ -397,9 +397,7 @@ static enum fate send_bodies(struct store *store, struct taking *taking, const s
 		days[bodies->len] = list->items[i].day;
 		bodies->items[bodies->len++] = list->items[i].checkpoint;
 	}
-	if (bodies->len > 0)
-		payloads_send(store, bodies);
-	return FATE_OK;
+	return payloads_send(store, bodies, error);
 }
 
 /* Of what is resumed decisions and bodies, of gate events that were not handed over the rows and, where the action is
