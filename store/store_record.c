@@ -295,6 +295,14 @@ void row_decision(struct row *row, struct decision *ret_decision)
 	row_sealed(row, &decision->edits);
 }
 
+#define DECISION_COLUMNS_LEN 28
+
+void row_skip_decision(struct row *row)
+{
+	for (int i = 0; i < DECISION_COLUMNS_LEN; i++)
+		row_skip(row);
+}
+
 /* ---- kafka_offset ---- */
 
 static void param_edits(struct params *params, const struct sealed *edits)
@@ -411,7 +419,7 @@ enum fate checkpoint_list_rows(void *context, const PGresult *rows, struct error
 	return FATE_OK;
 }
 
-static struct decision *decision_list_add(struct decision_list *list)
+struct decision *decision_list_add(struct decision_list *list)
 {
 	struct decision **items = list_room(list->arena, list->items, list->len, &list->cap, sizeof(*items));
 

@@ -46,6 +46,8 @@ void param_checkpoint_event(struct params *params, const struct checkpoint *chec
 
 /* Reads DECISION_COLUMNS; the body of the edits is another column. */
 void row_decision(struct row *row, struct decision *ret_decision);
+/* Passes over DECISION_COLUMNS: the empty side of an outer join. */
+void row_skip_decision(struct row *row);
 
 /* What is written of a new decision: seq is given by the table. */
 #define DECISION_NEW_COLUMNS                                                                                 \
@@ -95,6 +97,9 @@ struct position_list {
 enum fate checkpoint_list_rows(void *context, const PGresult *rows, struct error *error);
 enum fate decision_list_rows(void *context, const PGresult *rows, struct error *error);
 enum fate position_list_rows(void *context, const PGresult *rows, struct error *error);
+
+/* One more, not set to anything; NULL: no memory. */
+struct decision *decision_list_add(struct decision_list *list);
 
 /* Room for one more item of that size behind the len that are there: the array, moved when need be, or NULL when
  * there is no memory. */

@@ -20,15 +20,19 @@ static const struct statement select_ready = {
 	" WHERE l.cluster_id = $1::text AND l.topic = $2::text AND l.partition = $3::integer",
 };
 
+/* With the decisions that counted, but for what is large of them: a row for each, or one without. The limit is one of
+ * checkpoints. */
 static const struct statement select_outbox = {
 	"reading the outbox",
-	"SELECT o.checkpoint_id, o.seq, coalesce(c.sealed_len, 0)::bigint + coalesce((SELECT "
-	"sum(octet_length(d.edits_body))"
-	" FROM fermata.decision d WHERE d.checkpoint_id = c.checkpoint_id AND d.outcome = 'counted'), 0)::bigint,"
-	" " SQL_DAY ", " CHECKPOINT_COLUMNS " FROM fermata.outbox o"
-	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[o.checkpoint_id])"
-	" WHERE o.topic = $1::text AND o.partition = $2::integer AND c.state = 'DECIDED'"
-	" AND o.checkpoint_id <> ALL ($3::uuid[]) ORDER BY o.seq LIMIT $4::integer",
+	"SELECT c.seq, coalesce(c.sealed_len, 0)::bigint, coalesce(octet_length(d.edits_body), "
+	"0)::bigint, " SQL_DAY ", " CHECKPOINT_COLUMNS ", " DECISION_COLUMNS
+	" FROM (SELECT o.seq, k.* FROM fermata.outbox o"
+	" JOIN fermata.checkpoint k ON k.checkpoint_id = ANY (ARRAY[o.checkpoint_id])"
+	" WHERE o.topic = $1::text AND o.partition = $2::integer AND k.state = 'DECIDED'"
+	" AND o.checkpoint_id <> ALL ($3::uuid[]) ORDER BY o.seq LIMIT $4::integer) c"
+	" LEFT JOIN fermata.decision d ON d.checkpoint_id = ANY (ARRAY[c.checkpoint_id]) AND d.outcome = "
+	"'counted'"
+	" ORDER BY c.seq, d.seq",
 };
 
 static const struct statement select_gates = {
@@ -57,12 +61,10 @@ static const struct statement tell_decided = {
 	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)",
 };
 
-static const struct statement select_counted = {
-	"reading the decisions that counted",
-	"SELECT u.n, " DECISION_COLUMNS ", d.edits_body"
-	" FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n)"
-	" JOIN fermata.decision d ON d.checkpoint_id = ANY (ARRAY[u.id])"
-	" WHERE d.outcome = 'counted' ORDER BY u.n, d.seq",
+static const struct statement select_edits = {
+	"reading edits",
+	"SELECT u.n, d.edits_body FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n)"
+	" JOIN fermata.decision d ON d.decision_id = ANY (ARRAY[u.id])",
 };
 
 static const struct statement count_outbox = {
@@ -73,36 +75,104 @@ static const struct statement count_outbox = {
 /* ---- what comes back ---- */
 
 /* Rows that may be taken: what they weigh decides how many of them are. */
+struct candidate {
+	int64_t number; /* the outbox's seq or the gate event's version */
+	int64_t bytes;
+	int32_t day; /* of its payload */
+	struct checkpoint *checkpoint;
+	struct decision_list decisions; /* of the outbox's */
+};
+
 struct candidates {
 	struct arena *arena;
-	struct {
-		int64_t number; /* the outbox's seq or the gate event's version */
-		int64_t bytes;
-		int32_t day; /* of its payload */
-		struct checkpoint *checkpoint;
-	} * items;
+	struct candidate *items;
 	size_t len;
 	size_t cap;
 };
+
+/* NULL: no memory. */
+static struct candidate *add_candidate(struct candidates *list)
+{
+	struct candidate *items = list_room(list->arena, list->items, list->len, &list->cap, sizeof(*items));
+	struct checkpoint *checkpoint = arena_alloc(list->arena, sizeof(*checkpoint));
+
+	if (items == NULL || checkpoint == NULL)
+		return NULL;
+	list->items = items;
+	items[list->len] = (struct candidate){ .checkpoint = checkpoint, .decisions = { .arena = list->arena } };
+	return &items[list->len++];
+}
+
+/* One more decision of the checkpoint that stood in the row before is no other candidate. */
+static struct candidate *candidate_of(struct candidates *list, const struct checkpoint *checkpoint)
+{
+	struct candidate *last = list->len > 0 ? &list->items[list->len - 1] : NULL;
+
+	if (last != NULL && uuid_compare(&last->checkpoint->id, &checkpoint->id) == 0)
+		return last;
+	last = add_candidate(list);
+	if (last != NULL)
+		*last->checkpoint = *checkpoint;
+	return last;
+}
+
+static enum fate outbox_row(struct candidates *list, struct row *row, struct error *error)
+{
+	struct checkpoint checkpoint;
+	struct decision decision;
+	int64_t seq = row_int8(row);
+	int64_t sealed_len = row_int8(row);
+	int64_t edits_len = row_int8(row);
+	int32_t day = row_int4(row);
+
+	row_checkpoint(row, &checkpoint);
+	bool decided = !row_is_null(row);
+	if (decided)
+		row_decision(row, &decision);
+	else
+		row_skip_decision(row);
+	enum fate fate = row_end(row, error);
+	if (fate != FATE_OK)
+		return fate;
+	struct candidate *candidate = candidate_of(list, &checkpoint);
+	struct decision *copy = candidate != NULL && decided ? decision_list_add(&candidate->decisions) : NULL;
+	if (candidate == NULL || (decided && copy == NULL))
+		return list_no_memory(error);
+	candidate->number = seq;
+	candidate->day = day;
+	candidate->bytes += candidate->decisions.len <= 1 ? sealed_len + edits_len : edits_len;
+	if (decided)
+		*copy = decision;
+	return FATE_OK;
+}
+
+static enum fate outbox_rows(void *context, const PGresult *rows, struct error *error)
+{
+	struct candidates *list = context;
+	enum fate fate = FATE_OK;
+
+	for (int i = 0; i < PQntuples(rows) && fate == FATE_OK; i++) {
+		struct row row = row_at(rows, i, list->arena);
+		fate = outbox_row(list, &row, error);
+	}
+	return fate;
+}
 
 static enum fate candidate_rows(void *context, const PGresult *rows, struct error *error)
 {
 	struct candidates *list = context;
 
 	for (int i = 0; i < PQntuples(rows); i++) {
-		void *items = list_room(list->arena, list->items, list->len, &list->cap, sizeof(*list->items));
-		struct checkpoint *checkpoint = arena_alloc(list->arena, sizeof(*checkpoint));
-		if (items == NULL || checkpoint == NULL)
+		struct candidate *candidate = add_candidate(list);
+		if (candidate == NULL)
 			return list_no_memory(error);
-		list->items = items;
 		struct row row = row_at(rows, i, list->arena);
 		struct uuid id = row_uuid(&row);
-		list->items[list->len].number = row_int8(&row);
-		list->items[list->len].bytes = row_int8(&row);
-		list->items[list->len].day = row_int4(&row);
-		row_checkpoint(&row, checkpoint);
-		checkpoint->id = id;
-		list->items[list->len++].checkpoint = checkpoint;
+		candidate->number = row_int8(&row);
+		candidate->bytes = row_int8(&row);
+		candidate->day = row_int4(&row);
+		row_checkpoint(&row, candidate->checkpoint);
+		candidate->checkpoint->id = id;
 		enum fate fate = row_end(&row, error);
 		if (fate != FATE_OK)
 			return fate;
@@ -147,39 +217,25 @@ static enum fate ready_rows(void *context, const PGresult *rows, struct error *e
 	return row_end(&row, error);
 }
 
-struct counted {
+/* The decisions whose edits are asked for. */
+struct edits_wanted {
 	struct arena *arena;
-	struct relay_take *take;
-	size_t *caps; /* of each row's list of decisions */
+	struct decision **items;
+	size_t len;
 };
 
-static enum fate counted_row(struct counted *counted, struct row *row, struct error *error)
+static enum fate edits_rows(void *context, const PGresult *rows, struct error *error)
 {
-	size_t at;
-
-	enum fate fate = row_ordinal(row, counted->take->rows_len, &at, error);
-	if (fate != FATE_OK)
-		return fate;
-	struct outbox_row *outbox = &counted->take->rows[at];
-	struct decision **decisions = list_room(counted->arena, outbox->decisions, outbox->decisions_len,
-	                                        &counted->caps[at], sizeof(*decisions));
-	struct decision *decision = arena_alloc(counted->arena, sizeof(*decision));
-	if (decisions == NULL || decision == NULL)
-		return list_no_memory(error);
-	outbox->decisions = decisions;
-	decisions[outbox->decisions_len++] = decision;
-	row_decision(row, decision);
-	decision->edits.body = row_bytes(row);
-	return row_end(row, error);
-}
-
-static enum fate counted_rows(void *context, const PGresult *rows, struct error *error)
-{
-	struct counted *counted = context;
+	const struct edits_wanted *wanted = context;
 
 	for (int i = 0; i < PQntuples(rows); i++) {
-		struct row row = row_at(rows, i, counted->arena);
-		enum fate fate = counted_row(counted, &row, error);
+		struct row row = row_at(rows, i, wanted->arena);
+		size_t at;
+		enum fate fate = row_ordinal(&row, wanted->len, &at, error);
+		if (fate != FATE_OK)
+			return fate;
+		wanted->items[at]->edits.body = row_bytes(&row);
+		fate = row_end(&row, error);
 		if (fate != FATE_OK)
 			return fate;
 	}
@@ -228,7 +284,7 @@ static void send_first(struct store *store, struct taking *taking)
 	param_bytes(params, (struct view){ taking->routes_digest, 32 });
 	store_send(store, &select_ready, params, &(struct answer){ .rows = ready_rows, .context = taking->take });
 	send_list(store, taking, &select_outbox,
-	          &(struct answer){ .rows = candidate_rows, .context = &taking->outbox });
+	          &(struct answer){ .rows = outbox_rows, .context = &taking->outbox });
 	send_list(store, taking, &select_gates, &(struct answer){ .rows = gate_rows, .context = &taking->gates });
 }
 
@@ -272,6 +328,8 @@ static enum fate choose_outbox(struct taking *taking, size_t *bytes_left, struct
 	for (size_t i = 0; i < len; i++) {
 		take->rows[i].seq = taking->outbox.items[i].number;
 		take->rows[i].checkpoint = taking->outbox.items[i].checkpoint;
+		take->rows[i].decisions = taking->outbox.items[i].decisions.items;
+		take->rows[i].decisions_len = taking->outbox.items[i].decisions.len;
 	}
 	take->rows_len = len;
 	take->more = !take->ready || len < taking->outbox.len || taking->outbox.len >= taking->rows;
@@ -361,24 +419,38 @@ static void choose_missed(struct taking *taking, size_t *bytes_left)
 	list->len = len;
 }
 
-/* ---- the second half: decisions and bodies ---- */
+/* ---- the second half: what is large ---- */
 
-static enum fate send_counted(struct store *store, struct taking *taking, struct counted *counted,
-                              struct error *error)
+static enum fate find_edits(const struct taking *taking, struct edits_wanted *wanted, struct error *error)
 {
-	struct relay_take *take = taking->take;
+	const struct relay_take *take = taking->take;
+	size_t most = 0;
 
-	*counted = (struct counted){ taking->arena, take, NULL };
-	if (take->rows_len == 0)
-		return FATE_OK;
-	counted->caps = arena_array(taking->arena, take->rows_len, sizeof(*counted->caps));
-	if (counted->caps == NULL)
-		return list_no_memory(error);
-	struct params *params = store_params(store);
-	param_array(params, PG_UUID, take->rows_len);
 	for (size_t i = 0; i < take->rows_len; i++)
-		item_uuid(params, &take->rows[i].checkpoint->id);
-	store_send(store, &select_counted, params, &(struct answer){ .rows = counted_rows, .context = counted });
+		most += take->rows[i].decisions_len;
+	*wanted = (struct edits_wanted){ .arena = taking->arena };
+	wanted->items = arena_array(taking->arena, most, sizeof(*wanted->items));
+	if (wanted->items == NULL)
+		return list_no_memory(error);
+	for (size_t i = 0; i < take->rows_len; i++)
+		for (size_t j = 0; j < take->rows[i].decisions_len; j++)
+			if (take->rows[i].decisions[j]->has_edits)
+				wanted->items[wanted->len++] = take->rows[i].decisions[j];
+	return FATE_OK;
+}
+
+static enum fate send_edits(struct store *store, const struct taking *taking, struct edits_wanted *wanted,
+                            struct error *error)
+{
+	enum fate fate = find_edits(taking, wanted, error);
+
+	if (fate != FATE_OK || wanted->len == 0)
+		return fate;
+	struct params *params = store_params(store);
+	param_array(params, PG_UUID, wanted->len);
+	for (size_t i = 0; i < wanted->len; i++)
+		item_uuid(params, &wanted->items[i]->id);
+	store_send(store, &select_edits, params, &(struct answer){ .rows = edits_rows, .context = wanted });
 	return FATE_OK;
 }
 
@@ -400,14 +472,14 @@ static enum fate send_bodies(struct store *store, struct taking *taking, const s
 	return payloads_send(store, bodies, error);
 }
 
-/* Of what is resumed decisions and bodies, of gate events that were not handed over the rows and, where the action is
+/* Of what is resumed edits and bodies, of gate events that were not handed over the rows and, where the action is
  * told, then the bodies. */
 static enum fate take_rest(struct store *store, struct taking *taking, size_t *bytes_left,
                            struct error *error)
 {
-	struct counted counted;
+	struct edits_wanted edits;
 	struct payloads of_rows, of_gates;
-	enum fate fate = send_counted(store, taking, &counted, error);
+	enum fate fate = send_edits(store, taking, &edits, error);
 
 	if (fate == FATE_OK)
 		fate = send_bodies(store, taking, &taking->outbox, taking->take->rows_len, &of_rows, error);
