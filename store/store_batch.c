@@ -27,8 +27,16 @@ static const struct statement lock_lines = {
 	"SELECT count(pg_catalog.pg_advisory_xact_lock(k)) FROM unnest($1::bigint[]) k",
 };
 
-#define TOUCHED_CHECKPOINTS                                                                                  \
-	"SELECT " CHECKPOINT_COLUMNS " FROM ("                                                                   \
+/* The ids come sorted, and rows are locked in the order of the ids: nothing but a search for each of them in turn can
+ * carry the join out (store_connection.c). Sorting the rows themselves would be to sort all of their columns. */
+#define CHECKPOINTS_OF(ids)                                                                                  \
+	"SELECT " CHECKPOINT_COLUMNS " FROM " ids " JOIN fermata.checkpoint c"                                   \
+	" ON c.checkpoint_id = ANY (ARRAY[wanted.id])"
+
+#define ASKED_FOR "unnest($1::uuid[]) wanted (id)"
+
+#define ASKED_FOR_AND_OPEN                                                                                   \
+	"(SELECT w.id FROM ("                                                                                    \
 	" SELECT unnest($1::uuid[]) AS id"                                                                       \
 	" UNION"                                                                                                 \
 	" SELECT o.checkpoint_id FROM unnest($2::text[], $3::text[], $4::text[]) l (session_id, tenant, "        \
@@ -36,21 +44,28 @@ static const struct statement lock_lines = {
 	" JOIN fermata.checkpoint o ON o.session_id = ANY (ARRAY[l.session_id])"                                 \
 	" AND o.tenant = l.tenant AND o.gate_id = l.gate_id"                                                     \
 	" WHERE o.state = 'PENDING' OR (o.state = 'QUARANTINED' AND o.verdict IS NULL)"                          \
-	") wanted JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[wanted.id])"                         \
-	" ORDER BY wanted.id"
+	") w ORDER BY w.id) wanted"
 
-/*
- * FOR UPDATE locks in the order of the sort, which is below it in the plan. A row that changed while its lock
- * was waited for comes as it is now; one that was closed meanwhile comes too, and does no harm.
- */
+/* A row that changed while its lock was waited for comes as it is now; one that was closed meanwhile comes too, and does
+ * no harm. */
 static const struct statement lock_checkpoints = {
 	"locking checkpoints",
-	TOUCHED_CHECKPOINTS " FOR UPDATE OF c",
+	CHECKPOINTS_OF(ASKED_FOR) " FOR UPDATE OF c",
+};
+
+static const struct statement lock_lines_too = {
+	"locking checkpoints and what is open in lines",
+	CHECKPOINTS_OF(ASKED_FOR_AND_OPEN) " FOR UPDATE OF c",
 };
 
 static const struct statement look_at_checkpoints = {
 	"looking at checkpoints",
-	TOUCHED_CHECKPOINTS,
+	CHECKPOINTS_OF(ASKED_FOR),
+};
+
+static const struct statement look_at_lines_too = {
+	"looking at checkpoints and what is open in lines",
+	CHECKPOINTS_OF(ASKED_FOR_AND_OPEN),
 };
 
 static const struct statement select_highest = {
@@ -236,11 +251,15 @@ struct gathering {
 static void send_locks_of_rows(struct store *store, const struct batch_request *request,
                                struct gathering *gathering)
 {
+	static const struct statement *const statements[2][2] = { { &lock_checkpoints, &lock_lines_too },
+		                                                      { &look_at_checkpoints, &look_at_lines_too } };
+	bool lines = request->lines_len > 0;
 	struct params *params = store_params(store);
 
 	param_uuids(params, request->checkpoints, request->checkpoints_len);
-	param_lines(params, request);
-	store_send(store, request->look_only ? &look_at_checkpoints : &lock_checkpoints, params,
+	if (lines)
+		param_lines(params, request);
+	store_send(store, statements[request->look_only][lines], params,
 	           &(struct answer){ .rows = checkpoint_list_rows, .context = &gathering->checkpoints });
 }
 
@@ -288,6 +307,16 @@ static enum fate send_batch(struct store *store, const struct batch_request *req
 	return FATE_OK;
 }
 
+/* That they came so is that they were locked so. */
+static enum fate check_order(const struct checkpoint_list *list, struct error *error)
+{
+	for (size_t i = 1; i < list->len; i++)
+		if (uuid_compare(&list->items[i - 1]->id, &list->items[i]->id) >= 0)
+			return error_set(error, FATE_FATAL, ERR_BUG,
+			                 "PostgreSQL, locking checkpoints: not in the order of their ids");
+	return FATE_OK;
+}
+
 enum fate store_batch_begin(struct store *store, const struct batch_request *request, struct arena *arena,
                             struct batch_loaded *ret_loaded, struct error *error)
 {
@@ -310,6 +339,8 @@ enum fate store_batch_begin(struct store *store, const struct batch_request *req
 	fate = send_batch(store, request, arena, &gathering, error);
 	if (fate == FATE_OK)
 		fate = transaction_flush(store, error);
+	if (fate == FATE_OK)
+		fate = check_order(&gathering.checkpoints, error);
 	if (fate != FATE_OK)
 		return fate;
 	ret_loaded->stale = gathering.moved != (int64_t)request->moves_len;

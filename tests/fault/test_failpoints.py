@@ -41,6 +41,7 @@ def check_laws(walker):
     world, traffic = walker.world, walker.traffic
     traffic.pause()
     walker.settle()
+    world.wait_intake(PATIENCE)  # what has expired has its row only then
     world.wait(
         lambda: not world.sql("SELECT 1 FROM fermata.expiry LIMIT 1"),
         lambda: f"no gate to be left whose end has passed: {world.sql('SELECT * FROM fermata.expiry')[:5]}",
