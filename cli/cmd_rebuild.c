@@ -108,6 +108,8 @@ int cmd_rebuild(struct cli *cli)
 
 	options.resumes_topics = topics;
 	if (fate == FATE_OK)
+		fate = rebuild_check(cli->config, &options, &error);
+	if (fate == FATE_OK)
 		fate = cli_given(cli, "dry-run") ? dry_run(cli, &options, &error) : rebuild(cli, &options, &error);
 	free(topics);
 	if (fate != FATE_OK && strstr(error.message, "PostgreSQL") == NULL &&

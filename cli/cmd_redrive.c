@@ -1,5 +1,6 @@
 /* cmd_redrive.c - `fermata dead-letters redrive`: back to where they came from, once. */
 #include "cli/cmd.h"
+#include "cli/connect.h"
 #include "cli/redrive.h"
 #include "cli/row_json.h"
 #include "cli/screen.h"
@@ -33,6 +34,7 @@ struct redriving {
 	struct redrive_sender sender;
 	struct letter_trial trial;
 	struct text_set chosen; /* origins of those that are sent in this run: of doubles one is */
+	struct text_set topics; /* of a dry run: those that were seen to be there */
 	size_t matched, sent, left, done;
 	struct tally tallies[CODES_MAX];
 	size_t tallies_len;
@@ -171,11 +173,27 @@ static void count_code(struct redriving *redriving, struct view code)
 	tally->count = 1;
 }
 
+/* Where none is, the sending would end, too. */
+static enum fate check_topic(struct redriving *redriving, struct view topic)
+{
+	char name[256];
+	bool fresh = false;
+	enum fate fate = text_set_add(&redriving->topics, topic, &fresh, &redriving->error);
+
+	if (fate != FATE_OK || !fresh)
+		return fate;
+	snprintf(name, sizeof(name), "%.*s", (int)topic.len, (const char *)topic.data);
+	return connect_topic(redriving->cli, name, &redriving->error);
+}
+
 static enum fate rehearse(struct redriving *redriving, const struct letter *letter, struct view topic)
 {
 	struct trial_result result;
 	struct saying saying = { .letter = letter, .action = "send", .topic = topic, .trial = &result };
+	enum fate fate = check_topic(redriving, topic);
 
+	if (fate != FATE_OK)
+		return fate;
 	letter_try(&redriving->trial, letter, &result);
 	redriving->sent++;
 	count_code(redriving, letter->code);
@@ -345,6 +363,8 @@ static enum fate redrive(struct redriving *redriving, struct error *error)
 	if (fate == FATE_OK)
 		fate = text_set_init(&redriving->chosen, error);
 	if (fate == FATE_OK)
+		fate = text_set_init(&redriving->topics, error);
+	if (fate == FATE_OK)
 		fate = letter_trial_open(&redriving->trial, redriving->cli, error);
 	if (fate == FATE_OK)
 		fate = redrive_open(&redriving->sender, redriving->cli, error);
@@ -377,6 +397,7 @@ int cmd_dead_letters_redrive(struct cli *cli)
 	redrive_close(&redriving->sender);
 	letter_trial_close(&redriving->trial);
 	text_set_done(&redriving->chosen);
+	text_set_done(&redriving->topics);
 	buffer_done(&redriving->out);
 	free(redriving->places);
 	free(redriving);

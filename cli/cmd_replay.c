@@ -205,6 +205,8 @@ static enum fate say_totals(const struct cli *cli, const struct replay_report *r
 		fate = say_total(cli, &totals[i], error);
 	if (cli->json)
 		return fate;
+	if (report->records == 0)
+		printf("nothing was read: no record of the topic stands there, up to where the workers are\n");
 	if (dry_run && missing > 0)
 		printf("nothing was written: without --dry-run, what is missing is put in\n");
 	if (report->states[GATE_IN_DOUBT] > 0)

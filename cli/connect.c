@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define SPARE_BYTES ((size_t)1 << 20) /* key, headers, decisions */
+#define CLOSE_MS    2000
 
 /* What to do, behind a message that does not say so itself. */
 static void advise(struct error *error, const char *advice)
@@ -101,6 +102,20 @@ enum fate no_such_topic(const char *topic, struct error *error)
 	                 "topic %.100s does not exist: run `fermata topics create`, or correct topics.* in the "
 	                 "configuration",
 	                 topic);
+}
+
+enum fate connect_topic(const struct cli *cli, const char *topic, struct error *error)
+{
+	struct reader *reader = NULL;
+	int32_t partitions = 0;
+	enum fate fate = connect_reader(cli, true, &reader, error);
+
+	if (fate == FATE_OK)
+		fate = reader_partitions(reader, topic, KAFKA_PATIENCE_MS, &partitions, error);
+	reader_close(reader, CLOSE_MS);
+	if (fate != FATE_OK)
+		return kafka_away(cli, error);
+	return partitions > 0 ? FATE_OK : no_such_topic(topic, error);
 }
 
 /* A topic that was made a moment ago is not known to every broker at once. */

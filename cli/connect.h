@@ -30,6 +30,9 @@ FM_MUSTCHECK enum fate connect_reader(const struct cli *cli, bool uncommitted, s
 FM_MUSTCHECK enum fate connect_producer(const struct cli *cli, const char *topic, producer_report *report,
                                         void *context, struct producer **ret_producer, struct error *error);
 
+/* Is there a topic of that name? FATAL ERR_USAGE: there is none. */
+FM_MUSTCHECK enum fate connect_topic(const struct cli *cli, const char *topic, struct error *error);
+
 /* The largest resume or dead letter that can come of records within limits.record_bytes. */
 size_t widest_record(const struct config *config);
 /* Fills *error: FATAL ERR_USAGE. */

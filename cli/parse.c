@@ -207,8 +207,22 @@ static enum fate check_options(const struct parsed *parsed, struct error *error)
 	return FATE_OK;
 }
 
-static enum fate check_utf8(const struct parsed *parsed, struct error *error)
+/* No id, name or file is empty: a variable of a script is. */
+static enum fate check_empty(const struct parsed *parsed, struct error *error)
 {
+	for (size_t i = 0; i < parsed->arguments_len; i++)
+		if (view_of(parsed->arguments[i]).len == 0)
+			return error_set(error, FATE_FATAL, ERR_USAGE, "argument %zu of `fermata %s` (%s) is empty",
+			                 i + 1, parsed->command->name, parsed->command->arguments);
+	return FATE_OK;
+}
+
+static enum fate check_words(const struct parsed *parsed, struct error *error)
+{
+	enum fate fate = check_empty(parsed, error);
+
+	if (fate != FATE_OK)
+		return fate;
 	for (size_t i = 0; i < parsed->arguments_len && !is_file(parsed->command->arguments); i++)
 		if (!view_is_utf8(view_of(parsed->arguments[i])))
 			return error_set(error, FATE_FATAL, ERR_USAGE,
@@ -319,7 +333,7 @@ enum fate parse_words(struct parsed *ret_parsed, int argc, char **argv, const ch
 	if (fate != FATE_OK || ret_parsed->wanted != WANTED_RUN)
 		return fate;
 	fate = check_count(&parser, error);
-	return fate == FATE_OK ? check_utf8(ret_parsed, error) : fate;
+	return fate == FATE_OK ? check_words(ret_parsed, error) : fate;
 }
 
 void parsed_done(struct parsed *parsed)

@@ -115,6 +115,16 @@ static void say_title(const struct cli *cli, const char *title)
 		printf("%s\n", title);
 }
 
+/* Is a line with that count to be said? Then the title stands before the first one. */
+static bool say_title_of(const struct cli *cli, const char *title, int64_t count, bool *titled)
+{
+	if (count > 0 && !*titled) {
+		say_title(cli, title);
+		*titled = true;
+	}
+	return count > 0 || cli->json;
+}
+
 static enum fate say_place(const struct cli *cli, const struct rebuild_place *place, struct error *error)
 {
 	char since[48];
@@ -178,15 +188,14 @@ static enum fate say_states(const struct cli *cli, const struct rebuild_report *
 {
 	char text[160];
 	enum fate fate = FATE_OK;
+	bool checkpoints = false, decisions = false;
 
-	say_title(cli, "checkpoints:");
 	for (int i = 0; i < GATE_STATE_COUNT && fate == FATE_OK; i++)
-		if (report->contents.states[i] > 0 || cli->json)
+		if (say_title_of(cli, "checkpoints:", report->contents.states[i], &checkpoints))
 			fate = say_count(cli, "state", gate_state_name((enum gate_state)i), report->contents.states[i],
 			                 state_remark(report, (enum gate_state)i, text, sizeof(text)), error);
-	say_title(cli, "decisions:");
 	for (int i = 0; i <= OUTCOME_REFUSED && fate == FATE_OK; i++)
-		if (report->contents.outcomes[i] > 0 || cli->json)
+		if (say_title_of(cli, "decisions:", report->contents.outcomes[i], &decisions))
 			fate = say_count(cli, "outcome", outcome_name((enum outcome)i), report->contents.outcomes[i], "",
 			                 error);
 	return fate;
@@ -273,10 +282,10 @@ static enum fate say_would_be(const struct cli *cli, const struct survey *survey
 		{ "early", survey->early, "decisions only: UNCLAIMED, until worker.unclaimed_ttl is over" },
 	};
 	enum fate fate = FATE_OK;
+	bool titled = false;
 
-	say_title(cli, "checkpoints:");
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && fate == FATE_OK; i++)
-		if (lines[i].count > 0 || cli->json)
+		if (say_title_of(cli, "checkpoints:", lines[i].count, &titled))
 			fate = say_count(cli, "checkpoints", lines[i].name, lines[i].count, lines[i].remark, error);
 	return fate;
 }
@@ -284,14 +293,13 @@ static enum fate say_would_be(const struct cli *cli, const struct survey *survey
 static enum fate say_kinds(const struct cli *cli, const struct survey *survey, struct error *error)
 {
 	enum fate fate = FATE_OK;
+	bool resumes = false, decisions = false;
 
-	say_title(cli, "resumes:");
 	for (int i = 0; i <= VERDICT_CANCELLED && fate == FATE_OK; i++)
-		if (survey->verdicts[i] > 0 || cli->json)
+		if (say_title_of(cli, "resumes:", survey->verdicts[i], &resumes))
 			fate = say_count(cli, "verdict", verdict_name((enum verdict)i), survey->verdicts[i], "", error);
-	say_title(cli, "decisions:");
 	for (int i = 0; i <= DECISION_EXPIRE && fate == FATE_OK; i++)
-		if (survey->kinds[i] > 0 || cli->json)
+		if (say_title_of(cli, "decisions:", survey->kinds[i], &decisions))
 			fate = say_count(cli, "decision", decision_kind_name((enum decision_kind)i), survey->kinds[i], "",
 			                 error);
 	return fate;

@@ -22,6 +22,7 @@ static const char *const code_names[] = {
 	[ERR_USAGE] = "usage",
 	[ERR_NO] = "no",
 	[ERR_SERVICE] = "service",
+	[ERR_BUSY] = "busy",
 	[ERR_STALE] = "stale",
 	[ERR_POISON] = "poison",
 	[ERR_KEY] = "key",
@@ -163,7 +164,8 @@ static int fatal_exit_code(enum error_code code)
 {
 	if (code == ERR_KEY)
 		return 2;
-	if (code == ERR_MEMORY || code == ERR_SYSTEM || code == ERR_FENCED || code == ERR_STALE)
+	if (code == ERR_MEMORY || code == ERR_SYSTEM || code == ERR_FENCED || code == ERR_STALE ||
+	    code == ERR_BUSY)
 		return 75;
 	return 70;
 }

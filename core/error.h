@@ -39,6 +39,7 @@ enum error_code {
 	ERR_USAGE,    /* command line or configuration: exit 2 */
 	ERR_NO,       /* the answer is no: exit 1 */
 	ERR_SERVICE,  /* Kafka or PostgreSQL cannot be reached: exit 69 */
+	ERR_BUSY,     /* it answers, but somebody else holds what is wanted: exit 75 */
 	ERR_STALE,    /* somebody else is ahead of us: read the positions again */
 	ERR_POISON,   /* PostgreSQL refused a value (SQLSTATE 22, 23, 54) */
 	ERR_KEY,      /* a key is not there, or not now */

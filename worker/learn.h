@@ -11,6 +11,11 @@
 #include "worker/worker.h"
 
 struct schema_want; /* schemas/catalog.h */
+struct catalog;
+
+/* A command that runs once does not wait until somebody mends a file of schemas.path: FATAL ERR_USAGE names the first one
+ * that cannot be used. */
+FM_MUSTCHECK enum fate learn_refuse_broken(struct catalog *catalog, struct error *error);
 
 /* Before the threads: worker->catalog with the folder, and the registry's client when one is configured.
  * FATAL ERR_USAGE: schemas.path cannot be read (or, for a command that runs once, a file of it cannot be used), or

@@ -41,8 +41,7 @@ static void note_broken(void *context, const struct catalog_broken *file)
 		                file->why);
 }
 
-/* A command that runs once does not wait for somebody to mend it. */
-static enum fate refuse_broken(struct catalog *catalog, struct error *error)
+enum fate learn_refuse_broken(struct catalog *catalog, struct error *error)
 {
 	error->fate = FATE_OK;
 	catalog_each_broken(catalog, note_broken, error);
@@ -68,7 +67,7 @@ enum fate learn_open(struct worker *worker, struct error *error)
 	if (fate == FATE_RETRY)
 		fate = error->fate = FATE_FATAL;
 	if (fate == FATE_OK && worker->quiet)
-		fate = refuse_broken(worker->catalog, error);
+		fate = learn_refuse_broken(worker->catalog, error);
 	else if (fate == FATE_OK)
 		learn_say_broken(worker);
 	return fate == FATE_OK ? open_registry(learner, worker->config, error) : fate;

@@ -23,6 +23,21 @@
 
 /* ---- may it run? ---- */
 
+/* A topic that is named as one of resumes is written down for good: others of ours are not taken for one. */
+enum fate rebuild_check(const struct config *config, const struct rebuild_options *options,
+                        struct error *error)
+{
+	static const enum param others[] = { PARAM_TOPICS_SUSPENDS, PARAM_TOPICS_APPROVALS, PARAM_TOPICS_GATES,
+		                                 PARAM_TOPICS_DEAD_LETTERS };
+	for (size_t i = 0; i < options->resumes_topics_len; i++)
+		for (size_t j = 0; j < sizeof(others) / sizeof(others[0]); j++)
+			if (strcmp(options->resumes_topics[i], config_text(config, others[j])) == 0)
+				return error_set(error, FATE_FATAL, ERR_USAGE,
+				                 "--resumes %s: that is %s of the configuration, no topic of resumes",
+				                 options->resumes_topics[i], config_key(others[j]));
+	return FATE_OK;
+}
+
 static enum fate look_at_group(struct rebuild *rebuild, const char *suffix, struct error *error)
 {
 	char group[300], member[160];
@@ -60,27 +75,10 @@ static enum fate look_at_tables(struct rebuild *rebuild, struct store *store, st
 	                 found.checkpoints, found.decisions, found.positions, found.ledgers);
 }
 
-/* A topic that is named as one of resumes is written down for good: others of ours are not taken for one. */
-static enum fate look_at_names(const struct rebuild *rebuild, struct error *error)
-{
-	static const enum param others[] = { PARAM_TOPICS_SUSPENDS, PARAM_TOPICS_APPROVALS, PARAM_TOPICS_GATES,
-		                                 PARAM_TOPICS_DEAD_LETTERS };
-	for (size_t i = 0; i < rebuild->options->resumes_topics_len; i++)
-		for (size_t j = 0; j < sizeof(others) / sizeof(others[0]); j++)
-			if (strcmp(rebuild->options->resumes_topics[i], config_text(rebuild->worker.config, others[j])) ==
-			    0)
-				return error_set(error, FATE_FATAL, ERR_USAGE,
-				                 "--resumes %s: that is %s of the configuration, no topic of resumes",
-				                 rebuild->options->resumes_topics[i], config_key(others[j]));
-	return FATE_OK;
-}
-
 static enum fate may_run(void *context, struct store *store, struct error *error)
 {
 	struct rebuild *rebuild = context;
-	enum fate fate = look_at_names(rebuild, error);
-	if (fate == FATE_OK)
-		fate = look_at_group(rebuild, "", error);
+	enum fate fate = look_at_group(rebuild, "", error);
 	if (fate == FATE_OK)
 		fate = look_at_group(rebuild, WORKER_RELAYS_SUFFIX, error);
 	return fate == FATE_OK ? look_at_tables(rebuild, store, error) : fate;

@@ -56,6 +56,10 @@ struct rebuild_options {
 	void *context;
 };
 
+/* May these topics be taken for those of resumes? FATAL ERR_USAGE: one is another of the configuration's. For a dry run
+ * as well. */
+FM_MUSTCHECK enum fate rebuild_check(const struct config *config, const struct rebuild_options *options,
+                                     struct error *error);
 /* FATAL ERR_USAGE: configuration. REJECT ERR_NO: the database is not empty, or workers are at work. RETRY ERR_SERVICE:
  * a service is away, or stayed away for a minute; start it again. Signals are taken while it runs: SIGTERM and SIGINT
  * end it, with OK and ret_report->interrupted. rebuild_report_done whatever is returned. */

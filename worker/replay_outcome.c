@@ -16,6 +16,32 @@ static bool is_of_its_time(const struct decision *decision)
 	        begins_with(decision->outcome_reason, refusal_name(REFUSAL_NO_SUSPEND)));
 }
 
+/* Do those that counted come to a verdict? */
+static bool is_decided(const struct checkpoint *row, struct decision *const *decisions, size_t len)
+{
+	enum verdict verdict;
+	int32_t approvals = 0;
+	bool decided = false;
+	for (size_t i = 0; i < len && !decided; i++) {
+		if (decisions[i]->outcome != OUTCOME_COUNTED ||
+		    uuid_compare(&decisions[i]->checkpoint_id, &row->id) != 0)
+			continue;
+		approvals += decisions[i]->kind == DECISION_APPROVE;
+		decided = policy_verdict(row, decisions[i]->kind, approvals, &verdict);
+	}
+	return decided;
+}
+
+/* Settled, and not by those who decide: an operator erased or dropped it, and no decision counts from then on. When that
+ * was, between two decisions, is not written beside it. */
+static bool came_after_operator(const struct checkpoint *row, const struct decision *decision,
+                                struct decision *const *decisions, size_t len)
+{
+	return row->state == GATE_RESUMED && decision->outcome == OUTCOME_REFUSED &&
+	       begins_with(decision->outcome_reason, refusal_name(REFUSAL_ALREADY_DECIDED)) &&
+	       !is_decided(row, decisions, len);
+}
+
 /* The checkpoint as it was when the decision was judged: after those that counted before it. */
 static size_t go_back(struct checkpoint *row, const struct decision *decision,
                       struct decision *const *decisions, size_t len, const struct decision **ret_counted)
@@ -58,7 +84,8 @@ bool replay_outcome(const struct policy *policy, const struct checkpoint *row,
 {
 	struct checkpoint then = *row;
 	const struct decision **counted = arena_array(arena, decisions_len, sizeof(*counted));
-	if (!row->filled || counted == NULL || is_of_its_time(decision))
+	if (!row->filled || counted == NULL || is_of_its_time(decision) ||
+	    came_after_operator(row, decision, decisions, decisions_len))
 		return false;
 	if (decision->outcome == OUTCOME_WAITING) {
 		snprintf(ret_text, cap, "it waits for its suspend, which is there");

@@ -113,10 +113,16 @@ static enum fate need_topic(struct worker *worker, const char *topic, int32_t *r
                             struct error *error)
 {
 	enum fate fate = reader_partitions(worker->ends, topic, ASK_TIMEOUT_MS, ret_partitions, error);
-	if (fate == FATE_OK && *ret_partitions == 0)
-		return error_set(error, FATE_RETRY, ERR_SERVICE,
-		                 "topic %s does not exist: run `fermata topics create`", topic);
-	return fate;
+	if (fate != FATE_OK || *ret_partitions > 0)
+		return fate;
+	if (worker->quiet) /* a command that runs once does not wait for it */
+		return error_set(
+			error, FATE_FATAL, ERR_USAGE,
+			"topic %.100s does not exist: run `fermata topics create`, or correct topics.* in the "
+			"configuration",
+			topic);
+	return error_set(error, FATE_RETRY, ERR_SERVICE, "topic %s does not exist: run `fermata topics create`",
+	                 topic);
 }
 
 static enum fate step_kafka(struct worker *worker, const struct worker_options *options, struct store *store,

@@ -1,4 +1,5 @@
 #include "worker/survey.h"
+#include "worker/learn.h"
 #include "worker/ledger_head.h"
 #include "worker/letters_known.h"
 #include "worker/registry_settings.h"
@@ -380,6 +381,8 @@ static enum fate open_schemas(struct looking *looking, struct error *error)
 		.asks = settings.url != NULL,
 	};
 	enum fate fate = catalog_new(&looking->catalog, &catalog, error);
+	if (fate == FATE_OK)
+		fate = learn_refuse_broken(looking->catalog, error);
 	return fate == FATE_OK && settings.url != NULL ? registry_open(&looking->registry, &settings, error)
 	                                               : fate;
 }
