@@ -48,6 +48,37 @@ def test_gate_events(shared):
             assert record.header("content-type") == "application/avro"
 
 
+def test_decided_while_nothing_can_be_resumed(make_world):
+    """What is decided is told with its resume, and by itself where a ledger is unread: also what was decided before."""
+    world = make_world()
+    world.start_worker()
+    before = world.suspend()
+    world.decide(before)
+    world.wait_resume(before.id)  # every ledger has been read
+    first = world.suspend()
+    world.decide(first)
+    world.wait_gate(first.id, lambda event: event["state"] == "RESUMED", "is RESUMED")
+    assert "DECIDED" not in [event["state"] for event in world.gates(first.id)]
+
+    held, late = world.suspend(), world.suspend()
+    for sent in (held, late):
+        world.wait_gate(sent.id, lambda event: event["state"] == "PENDING", "is PENDING")
+    world.sql("INSERT INTO fermata.resumes_topic VALUES ('unread', 1)")
+    world.decide(held)
+    world.wait_gate(held.id, lambda event: event["state"] == "DECIDED", "is DECIDED")
+    world.decide(late)
+    world.wait_gate(late.id, lambda event: event["state"] == "DECIDED", "is DECIDED")
+    assert {r.datum["checkpoint_id"] for r in world.read("resumes")} == {before.id, first.id}
+
+    world.sql("DELETE FROM fermata.resumes_topic WHERE topic = 'unread'")
+    for sent in (held, late):
+        world.wait_gate(sent.id, lambda event: event["state"] == "RESUMED", "is RESUMED")
+        versions = [event["version"] for event in world.gates(sent.id)]
+        assert versions == sorted(set(versions))
+    world.settle()
+    judge.check(world)
+
+
 def test_gate_without_an_action(shared):
     """No action, no risk."""
     sent = shared.suspend(gate={"action": None})
