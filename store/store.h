@@ -114,7 +114,7 @@ struct batch_request {
 	const char *cluster_id;
 	const struct move *moves; /* sorted by topic, partition */
 	size_t moves_len;
-	const struct line *lines; /* of the suspends; no doubles */
+	const struct line *lines; /* of the suspends; sorted by session, gate, tenant, no doubles */
 	size_t lines_len;
 	const struct uuid *checkpoints; /* every id touched; sorted, no doubles */
 	size_t checkpoints_len;

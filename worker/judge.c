@@ -411,11 +411,12 @@ static bool same_line(const struct checkpoint *row, const struct line *line)
 
 static size_t line_of(const struct bench *bench, const struct checkpoint *row)
 {
-	size_t i = 0;
-	while (i < bench->request->lines_len && !same_line(row, &bench->request->lines[i]))
-		i++;
-	assert(i < bench->request->lines_len); /* the line of every suspend was asked for */
-	return i;
+	const struct batch_request *request = bench->request;
+	const struct line line = { row->tenant, row->session_id, row->gate_id };
+	const struct line *found =
+		bsearch(&line, request->lines, request->lines_len, sizeof(line), judge_compare_lines);
+	assert(found != NULL); /* the line of every suspend was asked for */
+	return (size_t)(found - request->lines);
 }
 
 /* A later suspend of the line has come: what is open there is withdrawn. */

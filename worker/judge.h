@@ -44,6 +44,9 @@ struct judge_tally {
 FM_MUSTCHECK enum fate judge_request(struct item **items, size_t len, struct arena *arena,
                                      struct batch_request *ret_request, struct error *error);
 
+/* How the lines of a request are sorted: for qsort and bsearch, of struct line. */
+int judge_compare_lines(const void *a, const void *b);
+
 /* Judges. Items may become dead (conflict, unclaimed_full). ret_write lives in the arena. RETRY: a key
  * cannot be had now. REJECT with ERR_MEMORY: the arena is full, fewer items may fit. */
 FM_MUSTCHECK enum fate judge_batch(const struct judge_settings *settings, struct item **items, size_t len,

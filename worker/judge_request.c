@@ -19,7 +19,7 @@ static size_t sort_unique(struct uuid *ids, size_t len)
 	return kept;
 }
 
-static int by_line(const void *a, const void *b)
+int judge_compare_lines(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
 	int order = view_compare(x->session_id, y->session_id);
@@ -32,10 +32,10 @@ static size_t sort_unique_lines(struct line *lines, size_t len)
 {
 	if (len == 0)
 		return 0;
-	qsort(lines, len, sizeof(*lines), by_line);
+	qsort(lines, len, sizeof(*lines), judge_compare_lines);
 	size_t kept = 1;
 	for (size_t i = 1; i < len; i++)
-		if (by_line(&lines[i], &lines[kept - 1]) != 0)
+		if (judge_compare_lines(&lines[i], &lines[kept - 1]) != 0)
 			lines[kept++] = lines[i];
 	return kept;
 }
