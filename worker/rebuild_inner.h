@@ -6,7 +6,8 @@
 #include "worker/rebuild.h"
 #include "worker/worker.h"
 
-#define REBUILD_AWAY_MS 60000 /* a service that stays away for so long ends it */
+#define REBUILD_AWAY_MS   60000 /* a service that stays away for so long ends it */
+#define REBUILD_SILENT_MS 30000 /* and a broker that is there, and does not answer for so long */
 
 /* A partition that is read, and how far. */
 struct goal {
@@ -42,6 +43,10 @@ struct rebuild {
 	int64_t looked_ms;     /* mono: when the database was asked last */
 	int64_t told_ms;       /* and when the caller was told */
 	int64_t away_since_ms; /* mono: since when the looks fail; 0: they do not */
+	int64_t moved_sum;     /* of all positions when they were seen to move last, */
+	int64_t moved_ms;      /* mono: at this time; 0: not looked at yet */
+	int64_t ask_at_ms;     /* mono: when Kafka is asked next, while nothing moves */
+	int64_t silent_ms;     /* mono: since when it does not answer; 0: it does */
 	bool done;             /* the ends are reached: it is we who stop the threads */
 };
 

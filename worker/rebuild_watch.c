@@ -1,9 +1,11 @@
 #include "worker/rebuild_inner.h"
 #include "worker/startup.h"
 
-#define TICK_MS 100
-#define LOOK_MS 250
-#define TELL_MS 1000
+#define TICK_MS  100
+#define LOOK_MS  250
+#define TELL_MS  1000
+#define STILL_MS 5000 /* nothing has moved for so long: does Kafka answer? */
+#define ASK_MS   3000
 
 const char *rebuild_phase_name(enum rebuild_phase phase)
 {
@@ -155,6 +157,39 @@ enum fate rebuild_look(struct rebuild *rebuild, struct error *error)
 	return FATE_OK;
 }
 
+/* ---- a broker that is frozen ---- */
+
+static int64_t sum_of_positions(const struct rebuild *rebuild)
+{
+	int64_t sum = 0;
+	for (size_t i = 0; i < rebuild->goals_len; i++)
+		sum += rebuild->goals[i].next;
+	return sum;
+}
+
+/* Its connections stay open, so that the clients take minutes to tell it from one that is slow. Whenever nothing has moved for
+ * a while it is asked something. */
+static bool is_silent(struct rebuild *rebuild, struct error *error)
+{
+	int64_t low, end, sum = sum_of_positions(rebuild), now_ms = clock_mono_ms();
+	if (sum != rebuild->moved_sum || rebuild->moved_ms == 0) {
+		rebuild->moved_sum = sum;
+		rebuild->moved_ms = now_ms;
+		rebuild->silent_ms = 0;
+	}
+	if (now_ms - rebuild->moved_ms < STILL_MS || now_ms < rebuild->ask_at_ms || rebuild->goals_len == 0)
+		return false;
+	const struct goal *goal = &rebuild->goals[0];
+	enum fate fate =
+		reader_range(rebuild->worker.ends, goal->topic, goal->partition, ASK_MS, &low, &end, error);
+	rebuild->ask_at_ms = clock_mono_ms() + STILL_MS;
+	if (fate != FATE_RETRY)
+		rebuild->silent_ms = 0;
+	else if (rebuild->silent_ms == 0)
+		rebuild->silent_ms = now_ms;
+	return rebuild->silent_ms != 0 && now_ms - rebuild->silent_ms > REBUILD_SILENT_MS;
+}
+
 /* ---- the main thread's loop ---- */
 
 bool rebuild_tick(struct rebuild *rebuild)
@@ -170,6 +205,12 @@ bool rebuild_tick(struct rebuild *rebuild)
 			&error, FATE_RETRY, ERR_SERVICE,
 			"Kafka or PostgreSQL stayed away for a minute: start it again when they are there, it goes "
 			"on where it is");
+		worker_fail(worker, "rebuild", &error);
+	}
+	if (is_silent(rebuild, &error)) {
+		(void)error_set(
+			&error, FATE_RETRY, ERR_SERVICE,
+			"Kafka has not answered for half a minute: start it again when it does, it goes on where it is");
 		worker_fail(worker, "rebuild", &error);
 	}
 	return worker_stopping(worker);
