@@ -38,7 +38,8 @@ struct bench_plan {
 	bool phases[BENCH_PHASES];
 };
 
-/* The suspends of a session in BENCH_GROWTH. It needs workers with this retention.payload (and takes longer than that), which
+/* The suspends of a session in BENCH_GROWTH. It needs workers with this retention.payload and
+ * retention.rows (and takes longer than that), which
  * the other phases are not to have. */
 #define BENCH_GROWTH_SUSPENDS  20
 #define BENCH_GROWTH_RETENTION "60s"

@@ -109,6 +109,7 @@ static enum fate make_plain(struct copying *copying, struct error *error)
 		buffer_append(out, row, BODY_AT);
 		put_be(out, value->len, 4);
 		buffer_append(out, value->data, value->len);
+		put_be(out, UINT32_MAX, 4); /* no tail */
 		if (fate == FATE_OK)
 			fate = copy_rows_end(&copying->plain, error);
 	}

@@ -104,8 +104,10 @@ static enum fate put_settings(const struct stage *stage, struct buffer *text, st
 	broker_put_setting(text, "postgres.", "dsn", stage->dsns[0]);
 	broker_put_setting(text, "vault.", "keyring_file", world->keyring);
 	buffer_append_text(text, "log.level = warn\n");
-	if (stage->retention != NULL)
+	if (stage->retention != NULL) {
 		broker_put_setting(text, "retention.", "payload", stage->retention);
+		broker_put_setting(text, "retention.", "rows", stage->retention);
+	}
 	config_each(stage->users, carry, text);
 	if (fate == FATE_OK && buffer_failed(text))
 		fate = error_set(error, FATE_FATAL, ERR_MEMORY, "no memory for the settings");

@@ -42,7 +42,7 @@ struct stage_request {
 FM_MUSTCHECK enum fate stage_open(struct stage *stage, const struct stage_request *request,
                                   struct error *error);
 /* Databases, tables, topics, keys and settings for one measurement; their names have a random part of their own.
- * retention: of payloads, a value of retention.payload; NULL: the default. */
+ * retention: of payloads and rows, a value of retention.payload; NULL: the defaults. */
 FM_MUSTCHECK enum fate ground_make(struct stage *stage, const char *retention, struct error *error);
 /* Removes them; what could not be removed is said on stderr (false). Stops the worker first. */
 bool ground_clear(struct stage *stage);

@@ -281,3 +281,57 @@ enum fate topics_setting(const struct property *properties, size_t properties_le
 	handle_close(rk, asking, false);
 	return fate;
 }
+
+/* ---- letting go ---- */
+
+static rd_kafka_topic_partition_list_t *list_below(const char *topic, const int64_t *below,
+                                                   int32_t partitions)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(partitions);
+
+	for (int32_t i = 0; i < partitions; i++)
+		rd_kafka_topic_partition_list_add(list, topic, i)->offset = below[i];
+	return list;
+}
+
+static enum fate read_trimmed(const rd_kafka_event_t *event, const char *topic, struct error *error)
+{
+	const rd_kafka_topic_partition_list_t *list =
+		rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result((rd_kafka_event_t *)event));
+
+	for (int i = 0; i < list->cnt; i++)
+		if (list->elems[i].err)
+			return kafka_error(
+				error, rd_kafka_err2name(list->elems[i].err), rd_kafka_err2str(list->elems[i].err),
+				"could not delete records of partition %d of %.100s", (int)list->elems[i].partition, topic);
+	return FATE_OK;
+}
+
+enum fate topics_trim(const struct property *properties, size_t properties_len, const char *topic,
+                      const int64_t *below, int32_t partitions, int timeout_ms, struct error *error)
+{
+	struct asking *asking;
+	rd_kafka_t *rk;
+	enum fate fate = open_handle(properties, properties_len, &rk, &asking, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	rd_kafka_topic_partition_list_t *list = list_below(topic, below, partitions);
+	rd_kafka_DeleteRecords_t *records = rd_kafka_DeleteRecords_new(list);
+	rd_kafka_AdminOptions_t *options = options_for(rk, RD_KAFKA_ADMIN_OP_DELETERECORDS, timeout_ms);
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+	rd_kafka_DeleteRecords(rk, &records, 1, options, queue);
+	rd_kafka_event_t *event = wait_answer(rk, queue, timeout_ms);
+	if (!event || rd_kafka_event_error(event))
+		fate = answer_failed(error, event, asking, "delete records");
+	else
+		fate = read_trimmed(event, topic, error);
+	if (event)
+		rd_kafka_event_destroy(event);
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_AdminOptions_destroy(options);
+	rd_kafka_DeleteRecords_destroy(records);
+	rd_kafka_topic_partition_list_destroy(list);
+	handle_close(rk, asking, false);
+	return fate;
+}

@@ -1,4 +1,4 @@
-/* topics.h - creates the topics of the contract and says where existing ones would break a promise. */
+/* topics.h - creates the topics of the contract, says where existing ones would break a promise, and deletes records. */
 #ifndef FERMATA_PRODUCER_TOPICS_H
 #define FERMATA_PRODUCER_TOPICS_H
 
@@ -24,5 +24,10 @@ FM_MUSTCHECK enum fate topics_create(const struct property *properties, size_t p
 FM_MUSTCHECK enum fate topics_setting(const struct property *properties, size_t properties_len,
                                       const char *topic, const char *setting, int timeout_ms, char *ret_value,
                                       size_t cap, struct error *error);
+
+/* Deletes the records of a topic below an offset in each of its partitions, from 0 on; for good. */
+FM_MUSTCHECK enum fate topics_trim(const struct property *properties, size_t properties_len,
+                                   const char *topic, const int64_t *below, int32_t partitions,
+                                   int timeout_ms, struct error *error);
 
 #endif

@@ -13,26 +13,32 @@
 	" AND ($4::text IS NULL OR c.state = 'PENDING' OR (c.state = 'QUARANTINED' AND c.verdict IS NULL)"       \
 	" OR ($4::text = 'waiting' AND c.state IN ('DECIDED', 'QUARANTINED', 'IN_DOUBT')))"
 
-#define PAGE_BEGIN "SELECT " CHECKPOINT_COLUMNS " FROM fermata.checkpoint c WHERE "
-#define PAGE_END   " ORDER BY c.suspended_at, uuid_send(c.checkpoint_id) LIMIT $5::integer"
+/* In the order of (appended_at, checkpoint_id), by the index of appended_at alone: what has the time of the last one comes whole
+ * out of it, and is put in order then. */
+#define PAGE_BEGIN "SELECT " CHECKPOINT_COLUMNS " FROM (SELECT * FROM fermata.checkpoint c WHERE "
+#define PAGE_END                                                                                             \
+	" ORDER BY c.appended_at FETCH FIRST ($5::integer) ROWS WITH TIES) c" CHECKPOINT_COMMON                  \
+	" ORDER BY c.appended_at, uuid_send(c.checkpoint_id) LIMIT $5::integer"
 
-/* Rows whose suspend event is known, from (suspended_at, checkpoint_id) on. */
+/* Rows whose suspend event is known, from (appended_at, checkpoint_id) on. */
 static const struct statement page_by_time = {
 	"listing checkpoints",
 	PAGE_BEGIN
-	"(c.suspended_at, uuid_send(c.checkpoint_id)) >= ($6::bigint, uuid_send($7::uuid))" WISHES PAGE_END,
+	"(c.appended_at, uuid_send(c.checkpoint_id)) >= ($6::bigint, uuid_send($7::uuid))" WISHES PAGE_END,
 };
 
 static const struct statement page_by_session = {
 	"listing checkpoints of a session",
-	PAGE_BEGIN "(c.suspended_at, uuid_send(c.checkpoint_id)) >= ($6::bigint, uuid_send($7::uuid)) AND "
-			   "c.session_id = $8::text" WISHES PAGE_END,
+	PAGE_BEGIN "(c.appended_at, uuid_send(c.checkpoint_id)) >= ($6::bigint, uuid_send($7::uuid))"
+			   " AND hashtext(c.session_id) = hashtext($8::text) AND c.session_id = $8::text" WISHES PAGE_END,
 };
 
 /* Rows whose suspend event is not known have no time: they come last, by id. */
 static const struct statement page_without_time = {
 	"listing checkpoints without a suspend event",
-	PAGE_BEGIN "c.suspended_at IS NULL AND uuid_send(c.checkpoint_id) >= uuid_send($6::uuid)" WISHES PAGE_END,
+	"SELECT " CHECKPOINT_COLUMNS " FROM fermata.checkpoint c" CHECKPOINT_COMMON
+	" WHERE c.appended_at IS NULL AND uuid_send(c.checkpoint_id) >= uuid_send($6::uuid)" WISHES
+	" ORDER BY uuid_send(c.checkpoint_id) LIMIT $5::integer",
 };
 
 static const struct statement one_checkpoint = {
@@ -93,7 +99,7 @@ static void give(struct listing *listing, const struct checkpoint_list *list)
 		if (listing->has_after && uuid_compare(&listing->after_id, &list->items[i]->id) == 0)
 			continue;
 		listing->has_after = true;
-		listing->after_time = list->items[i]->suspended_at;
+		listing->after_time = list->items[i]->appended_at;
 		listing->after_id = list->items[i]->id;
 		listing->left--;
 		listing->stopped = !listing->each(listing->context, list->items[i]) || listing->left == 0;

@@ -1,6 +1,8 @@
 /* The first half of a batch of intake: what it stands on is moved, locked and read. */
 #include "store/store_positions.h"
 
+#include "store/store_hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +33,7 @@ static const struct statement lock_lines = {
  * carry the join out (store_connection.c). Sorting the rows themselves would be to sort all of their columns. */
 #define CHECKPOINTS_OF(ids)                                                                                  \
 	"SELECT " CHECKPOINT_COLUMNS " FROM " ids " JOIN fermata.checkpoint c"                                   \
-	" ON c.checkpoint_id = ANY (ARRAY[wanted.id])"
+	" ON c.checkpoint_id = ANY (ARRAY[wanted.id])" CHECKPOINT_COMMON
 
 #define ASKED_FOR "unnest($1::uuid[]) wanted (id)"
 
@@ -41,7 +43,9 @@ static const struct statement lock_lines = {
 	" UNION"                                                                                                 \
 	" SELECT o.checkpoint_id FROM unnest($2::text[], $3::text[], $4::text[]) l (session_id, tenant, "        \
 	"gate_id)"                                                                                               \
-	" JOIN fermata.checkpoint o ON o.session_id = ANY (ARRAY[l.session_id])"                                 \
+	" JOIN fermata.checkpoint o ON hashtext(o.session_id) = ANY (ARRAY[hashtext(l.session_id)])"             \
+	" AND hashtext(o.gate_id) = ANY (ARRAY[hashtext(l.gate_id)]) AND o.session_id = ANY "                    \
+	"(ARRAY[l.session_id])"                                                                                  \
 	" AND o.tenant = l.tenant AND o.gate_id = l.gate_id"                                                     \
 	" WHERE o.state = 'PENDING' OR (o.state = 'QUARANTINED' AND o.verdict IS NULL)"                          \
 	") w ORDER BY w.id) wanted"
@@ -70,7 +74,9 @@ static const struct statement look_at_lines_too = {
 
 static const struct statement select_highest = {
 	"reading the lines",
-	"SELECT coalesce((SELECT c.suspend_seq FROM fermata.checkpoint c WHERE c.session_id = l.session_id"
+	"SELECT coalesce((SELECT c.suspend_seq FROM fermata.checkpoint c WHERE hashtext(c.session_id) = "
+	"hashtext(l.session_id)"
+	" AND hashtext(c.gate_id) = hashtext(l.gate_id) AND c.session_id = l.session_id"
 	" AND c.tenant = l.tenant AND c.gate_id = l.gate_id ORDER BY c.suspend_seq DESC LIMIT 1), 0)"
 	" FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY l (session_id, tenant, gate_id, n)"
 	" ORDER BY l.n",
@@ -122,29 +128,10 @@ static void send_move(struct store *store, const char *cluster_id, const struct 
 
 /* ---- lines ---- */
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923): two lines with one hash wait for each other needlessly. */
-#define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME  UINT64_C(0x100000001b3)
-
-static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ bytes[i]) * FNV_PRIME;
-	return hash;
-}
-
-static uint64_t hash_view(uint64_t hash, struct view view)
-{
-	uint8_t len[8];
-
-	for (size_t i = 0; i < sizeof(len); i++)
-		len[i] = (uint8_t)((uint64_t)view.len >> (8 * i));
-	return hash_bytes(hash_bytes(hash, len, sizeof(len)), view.data, view.len);
-}
-
+/* Two lines with one hash wait for each other needlessly. */
 static int64_t line_key(const struct line *line)
 {
-	uint64_t hash = hash_view(FNV_OFFSET, line->tenant);
+	uint64_t hash = hash_view(HASH_START, line->tenant);
 
 	return (int64_t)hash_view(hash_view(hash, line->session_id), line->gate_id);
 }

@@ -7,6 +7,14 @@
 /* From so many rows on: a COPY waits for the server twice, which a lone record need not. */
 #define COPY_MIN 8
 
+/*
+ * What is larger than a page of PostgreSQL lies in pieces of 1996 bytes, four to a page (TOAST_MAX_CHUNK_SIZE of blocks of
+ * 8 KiB). A last piece that is small takes the room of a whole one where the page has no more for the next: so it stays in
+ * the row, where it fits without being put out of it (TOAST_TUPLE_THRESHOLD, 2032 bytes with all the rest).
+ */
+#define TOAST_PIECE 1996
+#define TAIL_MAX    1900
+
 bool write_to_expiry(const struct checkpoint_write *write)
 {
 	return write->expiry_set && write->checkpoint->expires_at != TIME_NONE;
@@ -53,7 +61,10 @@ void param_payload(struct params *params, const struct checkpoint *checkpoint)
 {
 	param_uuid(params, &checkpoint->id);
 	param_day(params, checkpoint->appended_at);
-	param_bytes(params, checkpoint->sealed.body);
+	struct view body = checkpoint->sealed.body;
+	size_t end = body.len > TOAST_PIECE && body.len % TOAST_PIECE <= TAIL_MAX ? body.len % TOAST_PIECE : 0;
+	param_bytes(params, (struct view){ body.data, body.len - end });
+	param_bytes(params, end > 0 ? (struct view){ body.data + body.len - end, end } : VIEW_NULL);
 }
 
 void param_outbox(struct params *params, const struct checkpoint *checkpoint)
@@ -117,7 +128,8 @@ static const struct copy_list copy_lists[] = {
 	  is_new,
 	  is_new,
 	  put_checkpoint },
-	{ { "copying payloads", "COPY fermata.payload (checkpoint_id, day, body) FROM STDIN (FORMAT binary)" },
+	{ { "copying payloads",
+	    "COPY fermata.payload (checkpoint_id, day, body, tail) FROM STDIN (FORMAT binary)" },
 	  is_new,
 	  new_payload,
 	  put_payload },

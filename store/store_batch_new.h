@@ -14,7 +14,7 @@ bool write_to_outbox(const struct checkpoint_write *write);
 
 /* The state, the event and `filled`: all columns of a checkpoint but ledger_decisions. */
 void param_write(struct params *params, const struct checkpoint_write *write);
-/* The columns of its payload: checkpoint_id, day, body. */
+/* The columns of its payload: checkpoint_id, day, body, tail. */
 void param_payload(struct params *params, const struct checkpoint *checkpoint);
 /* Those of its row in the outbox: checkpoint_id, topic, partition. */
 void param_outbox(struct params *params, const struct checkpoint *checkpoint);

@@ -8,6 +8,7 @@
  */
 #include "store/store_batch_new.h"
 #include "store/store_columns.h"
+#include "store/store_common.h"
 #include "store/store_connection.h"
 #include "store/store_record.h"
 
@@ -21,15 +22,15 @@
 	"$12::text, $13::text, $14::text, $15::bigint, $16::text, $17::text, $18::text, $19::text,"              \
 	" $20::fermata.risk, $21::integer, $22::text[], $23::text[], $24::bigint, $25::bigint, $26::bigint,"     \
 	" $27::fermata.on_expiry, $28::bytea, $29::text, $30::text, $31::smallint, $32::smallint, $33::integer," \
-	" $34::text, $35::bytea, $36::bytea, $37::bytea, $38::integer, $39::date, $40::text, $41::integer, "     \
-	"$42::text, $43::text, $44::integer, $45::bigint"
+	" $34::bytea, $35::bytea, $36::integer, $37::date, $38::integer, $39::text, $40::integer,"               \
+	" $41::bigint, $42::bigint"
 
 static const struct statement insert_checkpoint = {
 	"inserting a checkpoint",
 	"INSERT INTO fermata.checkpoint (checkpoint_id, state, published, held, from_ledger, approvals, verdict,"
 	" decided_at, version, changed_at, reason, " CHECKPOINT_EVENT_COLUMNS ", filled)"
 	" VALUES ($1::uuid, $2::fermata.gate_state, $3::boolean, $4::boolean, $5::boolean, $6::integer,"
-	" $7::fermata.verdict, $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $46::boolean)"
+	" $7::fermata.verdict, $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $43::boolean)"
 	" ON CONFLICT (checkpoint_id) DO NOTHING",
 };
 
@@ -38,15 +39,16 @@ static const struct statement fill_checkpoint = {
 	"UPDATE fermata.checkpoint SET (state, published, held, from_ledger, approvals, verdict, decided_at,"
 	" version, changed_at, reason, " CHECKPOINT_EVENT_COLUMNS ", filled) ="
 	" ROW ($2::fermata.gate_state, $3::boolean, $4::boolean, $5::boolean, $6::integer, $7::fermata.verdict,"
-	" $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $46::boolean)"
+	" $8::bigint, $9::bigint, $10::bigint, $11::text, " EVENT_VALUES ", $43::boolean)"
 	" WHERE checkpoint_id = $1::uuid",
 };
 
 /* The key in the checkpoint's row is the one of the body that comes now, whatever was there before. */
 static const struct statement insert_payload = {
 	"inserting a payload",
-	"INSERT INTO fermata.payload (checkpoint_id, day, body) VALUES ($1::uuid, $2::date, $3::bytea)"
-	" ON CONFLICT (checkpoint_id, day) DO UPDATE SET body = excluded.body",
+	"INSERT INTO fermata.payload (checkpoint_id, day, body, tail)"
+	" VALUES ($1::uuid, $2::date, $3::bytea, $4::bytea)"
+	" ON CONFLICT (checkpoint_id, day) DO UPDATE SET body = excluded.body, tail = excluded.tail",
 };
 
 static const struct statement update_checkpoints = {
@@ -298,6 +300,7 @@ static void send_payload(struct store *store, const struct checkpoint *checkpoin
 static void send_checkpoints(struct store *store, const struct batch_write *batch, bool copied,
                              const void **rows, struct tally *tally)
 {
+	common_send(store, batch, rows);
 	for (size_t i = 0; i < batch->checkpoints_len; i++) {
 		const struct checkpoint_write *write = &batch->checkpoints[i];
 		if (write->insert ? !copied : write->fill)

@@ -10,21 +10,24 @@
 
 static const struct statement select_tenants = {
 	"asking whose session that is",
-	"SELECT DISTINCT c.tenant FROM fermata.checkpoint c WHERE c.session_id = $1::text ORDER BY c.tenant",
+	"SELECT DISTINCT c.tenant FROM fermata.checkpoint c WHERE hashtext(c.session_id) = hashtext($1::text) "
+	"AND c.session_id = $1::text ORDER BY c.tenant",
 };
 
 /* Those that have nothing left to be erased come too: they are told of. */
 static const struct statement lock_session = {
 	"locking the checkpoints of a session",
-	"SELECT " CHECKPOINT_COLUMNS " FROM fermata.checkpoint c"
-	" WHERE c.session_id = $1::text AND c.tenant = $2::text AND c.checkpoint_id >= $3::uuid"
-	" ORDER BY c.checkpoint_id LIMIT $4::integer FOR UPDATE",
+	"SELECT " CHECKPOINT_COLUMNS " FROM fermata.checkpoint c" CHECKPOINT_COMMON
+	" WHERE hashtext(c.session_id) = hashtext($1::text) AND c.session_id = $1::text AND c.tenant = $2::text "
+	"AND c.checkpoint_id >= $3::uuid"
+	" ORDER BY c.checkpoint_id LIMIT $4::integer FOR UPDATE OF c",
 };
 
 static const struct statement read_session = {
 	"reading the checkpoints of a session",
-	"SELECT " CHECKPOINT_COLUMNS " FROM fermata.checkpoint c"
-	" WHERE c.session_id = $1::text AND c.tenant = $2::text AND c.checkpoint_id >= $3::uuid"
+	"SELECT " CHECKPOINT_COLUMNS " FROM fermata.checkpoint c" CHECKPOINT_COMMON
+	" WHERE hashtext(c.session_id) = hashtext($1::text) AND c.session_id = $1::text AND c.tenant = $2::text "
+	"AND c.checkpoint_id >= $3::uuid"
 	" ORDER BY c.checkpoint_id LIMIT $4::integer",
 };
 

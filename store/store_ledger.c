@@ -71,12 +71,16 @@ static const struct statement upsert_resumed = {
 	" reason = CASE WHEN c.state = 'DECIDED' AND c.verdict = excluded.verdict THEN c.reason END,"
 	" version = CASE WHEN c.filled THEN greatest(c.version + 1, excluded.changed_at) ELSE c.version END"
 	" WHERE c.state <> 'RESUMED'"
-	" RETURNING checkpoint_id, filled, resumes_topic, resumes_partition, version"
-	"), told AS ("
-	"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
-	" SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM marked WHERE filled"
-	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)"
-	") SELECT count(*) FROM marked",
+	" RETURNING c.checkpoint_id, c.filled, " SQL_COMMON(
+		"resumes_topic") " AS resumes_topic,"
+						 " c.resumes_partition, c.version"
+						 "), told AS ("
+						 "INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
+						 " SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM marked WHERE "
+						 "filled"
+						 " ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, "
+						 "excluded.version)"
+						 ") SELECT count(*) FROM marked",
 };
 
 static const struct statement settle_outcomes = {
@@ -136,16 +140,20 @@ static const struct statement commit_lazily = {
 static const struct statement set_aside = {
 	"setting aside",
 	"WITH changed AS ("
-	"UPDATE fermata.checkpoint SET state = $2::text::fermata.gate_state, reason = $3::text,"
+	"UPDATE fermata.checkpoint c SET state = $2::text::fermata.gate_state, reason = $3::text,"
 	" version = greatest(version + 1, $4::bigint), changed_at = $4::bigint"
 	" WHERE checkpoint_id = $1::uuid"
 	" AND (state = 'DECIDED' OR (state = 'PENDING' AND $2::text = 'QUARANTINED'))"
-	" RETURNING checkpoint_id, filled, resumes_topic, resumes_partition, version"
-	"), told AS ("
-	"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
-	" SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM changed WHERE filled"
-	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)"
-	") SELECT count(*) FROM changed",
+	" RETURNING c.checkpoint_id, c.filled, " SQL_COMMON(
+		"resumes_topic") " AS resumes_topic,"
+						 " c.resumes_partition, c.version"
+						 "), told AS ("
+						 "INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
+						 " SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM changed "
+						 "WHERE filled"
+						 " ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, "
+						 "excluded.version)"
+						 ") SELECT count(*) FROM changed",
 };
 
 /* ---- in doubt ---- */
@@ -163,12 +171,16 @@ static const struct statement put_in_doubt = {
 	"UPDATE fermata.checkpoint c SET state = 'IN_DOUBT', reason = $4::text,"
 	" version = greatest(c.version + 1, $5::bigint), changed_at = $5::bigint FROM doubted d"
 	" WHERE c.checkpoint_id = ANY (ARRAY[d.checkpoint_id])"
-	" RETURNING c.checkpoint_id, c.resumes_topic, c.resumes_partition, c.version"
-	"), told AS ("
-	"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
-	" SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM changed ORDER BY checkpoint_id"
-	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)"
-	") SELECT count(*) FROM changed",
+	" RETURNING c.checkpoint_id, " SQL_COMMON(
+		"resumes_topic") " AS resumes_topic,"
+						 " c.resumes_partition, c.version"
+						 "), told AS ("
+						 "INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
+						 " SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM changed "
+						 "ORDER BY checkpoint_id"
+						 " ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, "
+						 "excluded.version)"
+						 ") SELECT count(*) FROM changed",
 };
 
 static const struct statement delete_doubted = {

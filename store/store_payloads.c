@@ -4,9 +4,12 @@
 
 #include <stdlib.h>
 
+/* What was put apart (param_payload) together again. */
+#define BODY "CASE WHEN p.tail IS NULL THEN p.body ELSE p.body || p.tail END"
+
 static const struct statement select_payloads = {
 	"reading payloads",
-	"SELECT u.n, p.body FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n)"
+	"SELECT u.n, " BODY " FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n)"
 	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[u.id])"
 	" JOIN fermata.payload p ON p.checkpoint_id = ANY (ARRAY[c.checkpoint_id]) AND p.day = c.payload_day",
 };
@@ -15,7 +18,7 @@ static const struct statement select_payloads = {
  * an array all of them would be, for each call, and the one chosen anew for each row. */
 static const struct statement select_of_day = {
 	"reading payloads of a day",
-	"SELECT p.checkpoint_id, p.body FROM fermata.payload p"
+	"SELECT p.checkpoint_id, " BODY " FROM fermata.payload p"
 	" WHERE p.day = $1::date AND p.checkpoint_id = ANY ($2::uuid[])",
 };
 

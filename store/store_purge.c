@@ -15,23 +15,26 @@ static const struct statement count_gates = {
 	"SELECT count(*) FROM (SELECT FROM fermata.gate_outbox LIMIT $1::integer) g",
 };
 
+/* By the index of appended_at: see store_ask.c. */
 static const struct statement select_page = {
 	"looking for rows to purge",
-	"SELECT c.suspended_at, c.checkpoint_id,"
+	"SELECT c.appended_at, c.checkpoint_id,"
 	" coalesce(fermata.settled_at(c.state, c.changed_at, c.decided_at) < $8::bigint, false)"
 	" AND EXISTS (SELECT FROM" LOWS("1", "2", "3") " WHERE " GONE(
-		"c.suspend_topic", "c.suspend_partition",
+		SQL_COMMON("suspend_topic"), "c.suspend_partition",
 		"c.suspend_offset") ")"
 							" AND NOT EXISTS (SELECT FROM fermata.decision d WHERE d.checkpoint_id = ANY "
 							"(ARRAY[c.checkpoint_id])"
 							" AND NOT EXISTS (SELECT FROM" LOWS("1", "2", "3") " WHERE " GONE(
 								"d.topic", "d.partition",
 								"d.\"offset\"") "))"
-												" FROM fermata.checkpoint c"
-												" WHERE (c.suspended_at, uuid_send(c.checkpoint_id)) >= "
+												" FROM (SELECT * FROM fermata.checkpoint c"
+												" WHERE (c.appended_at, uuid_send(c.checkpoint_id)) >= "
 												"($4::bigint, uuid_send($5::uuid))"
-												" AND c.suspended_at <= $6::bigint ORDER BY c.suspended_at, "
-												"uuid_send(c.checkpoint_id) LIMIT $7::integer",
+												" AND c.appended_at <= $6::bigint ORDER BY c.appended_at "
+												"FETCH FIRST ($7::integer) ROWS WITH TIES) c"
+												" ORDER BY c.appended_at, uuid_send(c.checkpoint_id) LIMIT "
+												"$7::integer",
 };
 
 /* One that intake or a relay holds is being looked at: another time. */
@@ -68,35 +71,48 @@ static const struct statement raise_horizons = {
 static const struct statement purge_rows = {
 	"purging rows",
 	"WITH doomed AS MATERIALIZED ("
-	"SELECT c.checkpoint_id, c.payload_day, c.resumes_topic, c.resumes_partition, c.version"
-	" FROM fermata.checkpoint c"
-	" WHERE c.checkpoint_id = ANY ($1::uuid[])"
-	" AND " BELOW(
-		"c.suspend_topic", "c.suspend_partition",
-		"c.suspend_offset") " AND NOT EXISTS (SELECT FROM fermata.decision d WHERE d.checkpoint_id = ANY "
-							"(ARRAY[c.checkpoint_id])"
-							" AND NOT " BELOW(
-								"d.topic", "d.partition",
-								"d.\"offset\"") ")"
-												"), purged AS ("
-												"DELETE FROM fermata.checkpoint c USING doomed x WHERE "
-												"c.checkpoint_id = ANY (ARRAY[x.checkpoint_id])"
-												"), unsealed AS ("
-												"DELETE FROM fermata.payload p USING doomed x WHERE "
-												"p.checkpoint_id = ANY (ARRAY[x.checkpoint_id])"
-												" AND p.day = x.payload_day"
-												"), undecided AS ("
-												"DELETE FROM fermata.decision d USING doomed x WHERE "
-												"d.checkpoint_id = ANY (ARRAY[x.checkpoint_id])"
-												"), told AS ("
-												"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, "
-												"partition, version)"
-												" SELECT x.checkpoint_id, x.resumes_topic, "
-												"x.resumes_partition, x.version + 2 FROM doomed x"
-												" ORDER BY x.checkpoint_id"
-												" ON CONFLICT (checkpoint_id) DO UPDATE SET version = "
-												"greatest(g.version, excluded.version)"
-												") SELECT count(*) FROM doomed",
+	"SELECT c.checkpoint_id, c.payload_day, " SQL_COMMON(
+		"resumes_topic") " AS resumes_topic,"
+						 " c.resumes_partition, c.version"
+						 " FROM fermata.checkpoint c"
+						 " WHERE c.checkpoint_id = ANY ($1::uuid[])"
+						 " AND " BELOW(
+							 SQL_COMMON("suspend_topic"), "c.suspend_partition",
+							 "c.suspend_offset") " AND NOT EXISTS (SELECT FROM fermata.decision d WHERE "
+												 "d.checkpoint_id = ANY "
+												 "(ARRAY[c.checkpoint_id])"
+												 " AND NOT " BELOW(
+													 "d.topic", "d.partition",
+													 "d.\"offset\"") ")"
+																	 "), purged AS ("
+																	 "DELETE FROM fermata.checkpoint c USING "
+																	 "doomed x WHERE "
+																	 "c.checkpoint_id = ANY "
+																	 "(ARRAY[x.checkpoint_id])"
+																	 "), unsealed AS ("
+																	 "DELETE FROM fermata.payload p USING "
+																	 "doomed x WHERE "
+																	 "p.checkpoint_id = ANY "
+																	 "(ARRAY[x.checkpoint_id])"
+																	 " AND p.day = x.payload_day"
+																	 "), undecided AS ("
+																	 "DELETE FROM fermata.decision d USING "
+																	 "doomed x WHERE "
+																	 "d.checkpoint_id = ANY "
+																	 "(ARRAY[x.checkpoint_id])"
+																	 "), told AS ("
+																	 "INSERT INTO fermata.gate_outbox AS g "
+																	 "(checkpoint_id, topic, "
+																	 "partition, version)"
+																	 " SELECT x.checkpoint_id, "
+																	 "x.resumes_topic, "
+																	 "x.resumes_partition, x.version + 2 "
+																	 "FROM doomed x"
+																	 " ORDER BY x.checkpoint_id"
+																	 " ON CONFLICT (checkpoint_id) DO UPDATE "
+																	 "SET version = "
+																	 "greatest(g.version, excluded.version)"
+																	 ") SELECT count(*) FROM doomed",
 };
 
 /* By the index of those (0006_orphans.sql), which holds nothing else. One whose suspend came after all is that

@@ -1,5 +1,7 @@
 #include "store/store_record.h"
 
+#include "store/store_common.h"
+
 #include <string.h>
 
 /* The names of an enum by number, for row_enum. */
@@ -188,17 +190,19 @@ static struct view view_of_bytes(const uint8_t *bytes, size_t len)
 	return (struct view){ bytes, len };
 }
 
-static void param_sealed(struct params *params, const struct sealed *sealed)
+/* kek_id: in a column of its own, else it is in what the row has in common with others. */
+static void param_sealed(struct params *params, const struct sealed *sealed, bool kek_id)
 {
 	param_int2(params, sealed->format);
 	param_int2(params, sealed->compression);
 	param_int4(params, (int32_t)sealed->plain_len);
-	param_name(params, sealed->kek_id);
+	if (kek_id)
+		param_name(params, sealed->kek_id);
 	param_bytes(params, sealed->has_key ? view_of_bytes(sealed->wrapped_key, WRAPPED_KEY_LEN) : VIEW_NULL);
 	param_bytes(params, view_of_bytes(sealed->commit, COMMIT_LEN));
 }
 
-#define EVENT_COLUMNS 34
+#define EVENT_COLUMNS 31
 
 void param_checkpoint_event(struct params *params, const struct checkpoint *checkpoint, bool fill)
 {
@@ -226,16 +230,14 @@ void param_checkpoint_event(struct params *params, const struct checkpoint *chec
 	param_bytes(params, view_of_bytes(checkpoint->digest, DIGEST_LEN));
 	param_text(params, checkpoint->traceparent);
 	param_text(params, checkpoint->tracestate);
-	param_sealed(params, &checkpoint->sealed);
-	param_bytes(params, view_of_bytes(checkpoint->sealed.schema_sha256, 32));
+	param_sealed(params, &checkpoint->sealed, false);
 	param_int4(params, (int32_t)checkpoint->sealed.body.len);
 	param_day(params, checkpoint->appended_at);
-	param_text(params, checkpoint->resumes_topic);
 	param_int4(params, checkpoint->resumes_partition);
 	param_text(params, checkpoint->id_text);
-	param_name(params, checkpoint->record.topic);
 	param_int4(params, checkpoint->record.partition);
 	param_int8(params, checkpoint->record.offset);
+	param_int8(params, common_id(checkpoint));
 }
 
 /* ---- decision ---- */
@@ -307,7 +309,7 @@ void row_skip_decision(struct row *row)
 
 static void param_edits(struct params *params, const struct sealed *edits)
 {
-	param_sealed(params, edits);
+	param_sealed(params, edits, true);
 	param_bytes(params, edits->body);
 }
 

@@ -9,15 +9,23 @@
 #include "store/store_param.h"
 #include "store/store_row.h"
 
-/* Of a table called c. */
+/* Of a table called c that is followed by CHECKPOINT_COMMON. */
 #define CHECKPOINT_COLUMNS                                                                                   \
 	"c.checkpoint_id, c.state, c.filled, c.published, c.held, c.from_ledger, c.approvals, c.verdict,"        \
 	" c.decided_at, c.version, c.changed_at, c.reason, c.doubt_settled, c.ledger_decisions,"                 \
 	" c.tenant, c.session_id, c.gate_id, c.suspend_seq, c.agent, c.agent_version, c.requested_by, c.title,"  \
 	" c.risk, c.required_approvals, c.approvers, c.labels, c.suspended_at, c.appended_at, c.expires_at,"     \
 	" c.on_expiry, c.digest, c.traceparent, c.tracestate, c.seal_format, c.compression, c.plain_len,"        \
-	" c.kek_id, c.wrapped_key, c.seal_commit, c.schema_sha256, c.resumes_topic, c.resumes_partition,"        \
+	" coalesce(same.kek_id, c.own_kek_id), c.wrapped_key, c.seal_commit, coalesce(same.schema_sha256, "      \
+	"c.own_schema_sha256), coalesce(same.resumes_topic, c.own_resumes_topic), c.resumes_partition,"          \
 	" c.id_text"
+
+/* What c has in common with others, joined to it. Rows of before schema version 7 have it of their own. */
+#define CHECKPOINT_COMMON " LEFT JOIN fermata.common same ON same.id = c.common"
+
+/* The same without a join, of a table called c. */
+#define SQL_COMMON(column)                                                                                   \
+	"coalesce((SELECT s." column " FROM fermata.common s WHERE s.id = c.common), c.own_" column ")"
 
 /* Reads CHECKPOINT_COLUMNS. What can only be wrong because somebody tampered with the row (lengths of keys and
  * digests) reads as zeros, which no check accepts. */
@@ -29,11 +37,10 @@ void param_checkpoint_state(struct params *params, const struct checkpoint *chec
 #define CHECKPOINT_EVENT_COLUMNS                                                                             \
 	"tenant, session_id, gate_id, suspend_seq, agent, agent_version, requested_by, title, risk,"             \
 	" required_approvals, approvers, labels, suspended_at, appended_at, expires_at, on_expiry, digest,"      \
-	" traceparent, tracestate, seal_format, compression, plain_len, kek_id, wrapped_key, seal_commit,"       \
-	" schema_sha256, sealed_len, payload_day, resumes_topic, resumes_partition, id_text, suspend_topic,"     \
-	" suspend_partition, suspend_offset"
+	" traceparent, tracestate, seal_format, compression, plain_len, wrapped_key, seal_commit, sealed_len,"   \
+	" payload_day, resumes_partition, id_text, suspend_partition, suspend_offset, common"
 
-/* These 34 columns of the suspend event; nulls when `fill` is false. */
+/* These 31 columns of the suspend event; nulls when `fill` is false. */
 void param_checkpoint_event(struct params *params, const struct checkpoint *checkpoint, bool fill);
 
 /* Of a table called d. */

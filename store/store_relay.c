@@ -31,8 +31,7 @@ static const struct statement select_outbox = {
 	" WHERE o.topic = $1::text AND o.partition = $2::integer AND k.state = 'DECIDED'"
 	" AND o.checkpoint_id <> ALL ($3::uuid[]) ORDER BY o.seq LIMIT $4::integer) c"
 	" LEFT JOIN fermata.decision d ON d.checkpoint_id = ANY (ARRAY[c.checkpoint_id]) AND d.outcome = "
-	"'counted'"
-	" ORDER BY c.seq, d.seq",
+	"'counted'" CHECKPOINT_COMMON " ORDER BY c.seq, d.seq",
 };
 
 static const struct statement select_gates = {
@@ -47,7 +46,7 @@ static const struct statement select_gate_rows = {
 	"reading what gate events tell of",
 	"SELECT g.id, g.version, coalesce(c.sealed_len, 0)::bigint, " SQL_DAY ", " CHECKPOINT_COLUMNS
 	" FROM unnest($1::uuid[], $2::bigint[]) g (id, version)"
-	" LEFT JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[g.id])"
+	" LEFT JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[g.id])" CHECKPOINT_COMMON
 	" WHERE coalesce(c.filled, true) AND ($3::boolean OR c.state IS DISTINCT FROM 'DECIDED')",
 };
 
@@ -55,7 +54,7 @@ static const struct statement select_gate_rows = {
 static const struct statement tell_decided = {
 	"queueing gate events of what waits in the outbox",
 	"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
-	" SELECT c.checkpoint_id, c.resumes_topic, c.resumes_partition, c.version FROM fermata.outbox o"
+	" SELECT c.checkpoint_id, o.topic, o.partition, c.version FROM fermata.outbox o"
 	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[o.checkpoint_id])"
 	" WHERE o.topic = $1::text AND o.partition = $2::integer AND c.state = 'DECIDED' ORDER BY c.checkpoint_id"
 	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)",

@@ -66,15 +66,15 @@ struct kafka_low {
 	int64_t low;
 };
 
-/* A page of checkpoints in the order of suspended_at. */
+/* A page of checkpoints in the order of appended_at. */
 struct purge_page {
 	const char *cluster_id;
 	const struct kafka_low *lows;
 	size_t lows_len;
 	int64_t settled_before; /* us */
-	int64_t from_at;        /* begins with this suspended_at */
+	int64_t from_at;        /* begins with this appended_at */
 	struct uuid from_id;    /* and id, */
-	int64_t until_at;       /* ends with this suspended_at */
+	int64_t until_at;       /* ends with this appended_at */
 	size_t rows;
 	int64_t now; /* us */
 };

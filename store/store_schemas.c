@@ -83,9 +83,12 @@ static const struct statement every_schema = {
 
 static const struct statement count_uses = {
 	"counting what waits by its schema",
-	"SELECT c.schema_sha256, count(*) FROM fermata.checkpoint c WHERE c.filled"
-	" AND c.state IN ('PENDING', 'DECIDED', 'QUARANTINED', 'IN_DOUBT') AND c.schema_sha256 IS NOT NULL"
-	" GROUP BY c.schema_sha256 ORDER BY c.schema_sha256",
+	"SELECT u.sha256, sum(u.count)::bigint FROM ("
+	"SELECT coalesce(s.schema_sha256, w.own) AS sha256, w.count FROM ("
+	"SELECT c.common, c.own_schema_sha256 AS own, count(*) FROM fermata.checkpoint c WHERE c.filled"
+	" AND c.state IN ('PENDING', 'DECIDED', 'QUARANTINED', 'IN_DOUBT') GROUP BY c.common, c.own_schema_sha256"
+	") w LEFT JOIN fermata.common s ON s.id = w.common"
+	") u WHERE u.sha256 IS NOT NULL GROUP BY u.sha256 ORDER BY u.sha256",
 };
 
 /* ---- texts that go in ---- */

@@ -2,7 +2,7 @@
 
 #include "store/store_connection.h"
 #include "store/store_lows.h"
-#include "store/store_row.h"
+#include "store/store_record.h"
 
 void param_lows(struct params *params, const struct kafka_low *lows, size_t len)
 {
@@ -18,8 +18,9 @@ void param_lows(struct params *params, const struct kafka_low *lows, size_t len)
 }
 
 #define LOOKED                                                                                               \
-	"SELECT c.checkpoint_id, c.state, c.approvals, c.appended_at, c.suspend_topic, c.suspend_partition,"     \
-	" c.suspend_offset FROM fermata.checkpoint c"
+	"SELECT c.checkpoint_id, c.state, c.approvals, c.appended_at, " SQL_COMMON(                              \
+		"suspend_topic") " AS suspend_topic, c.suspend_partition,"                                           \
+						 " c.suspend_offset FROM fermata.checkpoint c"
 
 #define WAITS_OF(looked)                                                                                     \
 	"WITH looked AS (" looked "), waiting AS MATERIALIZED ("                                                 \
@@ -49,7 +50,7 @@ static const struct statement waits_all = {
 /* By an index that is there: what waits longest stands at its beginning, among what was settled and is kept. */
 static const struct statement waits_oldest = {
 	"looking at what waits longest",
-	WAITS_OF(LOOKED " ORDER BY c.suspended_at, uuid_send(c.checkpoint_id) LIMIT $4::bigint"),
+	WAITS_OF(LOOKED " ORDER BY c.appended_at LIMIT $4::bigint"),
 };
 
 static enum fate waits_rows(void *context, const PGresult *rows, struct error *error)

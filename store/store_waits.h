@@ -13,7 +13,7 @@ struct store_waits {
 	int64_t latest_expiry;  /* us: of all open gates; TIME_NONE: none expires */
 };
 
-/* All rows of fermata.checkpoint are looked at; or, where that is too much, the `most` with the lowest suspended_at. */
+/* All rows of fermata.checkpoint are looked at; or, where that is too much, the `most` with the lowest appended_at. */
 #define STORE_WAITS_ALL 0
 
 /* lows: of every partition of suspends and approvals. The database must be migrated. */

@@ -10,8 +10,9 @@ static const struct statement settle_doubt = {
 	"settling a doubt",
 	"UPDATE fermata.checkpoint c SET doubt_settled = l.next FROM fermata.ledger_offset l, "
 	"fermata.installation i"
-	" WHERE c.checkpoint_id = $1::uuid AND l.cluster_id = i.cluster_id AND l.topic = c.resumes_topic"
-	" AND l.partition = c.resumes_partition",
+	" WHERE c.checkpoint_id = $1::uuid AND l.cluster_id = i.cluster_id AND l.topic = " SQL_COMMON(
+		"resumes_topic") ""
+						 " AND l.partition = c.resumes_partition",
 };
 
 /* ---- what becomes of the row ---- */

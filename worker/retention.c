@@ -242,8 +242,8 @@ static enum fate begin_rows(struct retention *retention, struct error *error)
 	return fate == FATE_OK ? ask_lows(retention, PARAM_TOPICS_APPROVALS, error) : fate;
 }
 
-/* By suspended_at: first what is old enough; then what says that it comes from the future, which some clock of an agent
- * made up. */
+/* By the time of its record: first what is old enough; then what says that it comes from the future, where the topic takes the
+ * time that agents give. */
 static enum fate sweep_rows(struct retention *retention, struct error *error)
 {
 	bool ahead = retention->phase == RETENTION_ROWS_AHEAD;

@@ -39,7 +39,8 @@ def _rows(world, table):
     join = (
         ""
         if table == "decision"
-        else " LEFT JOIN (SELECT checkpoint_id, octet_length(body) AS len FROM fermata.payload) payload"
+        else " LEFT JOIN (SELECT checkpoint_id, octet_length(body) + coalesce(octet_length(tail), 0) AS len"
+        " FROM fermata.payload) payload"
         " USING (checkpoint_id)"
     )
     rows = world.sql(

@@ -146,7 +146,8 @@ def test_answered_and_then_more_is_gone(make_world):
     world.sql("UPDATE fermata.checkpoint SET state = 'DECIDED', published = false")
     world.sql(
         "INSERT INTO fermata.outbox (checkpoint_id, topic, partition)"
-        " SELECT checkpoint_id, resumes_topic, resumes_partition FROM fermata.checkpoint"
+        " SELECT c.checkpoint_id, s.resumes_topic, c.resumes_partition FROM fermata.checkpoint c"
+        " JOIN fermata.common s ON s.id = c.common"
     )
     world.sql(
         "UPDATE fermata.ledger_offset SET next = %s, doubt_before = %s, doubt_below = %s", *ledger

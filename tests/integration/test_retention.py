@@ -17,7 +17,7 @@ SHORT_ROWS = {"retention.payload": "1m", "retention.rows": "1m"}
 def payloads(world):
     """{checkpoint_id: bytes} of the sealed states that there are."""
     return dict(
-        world.sql("SELECT checkpoint_id::text, octet_length(body) FROM fermata.payload")
+        world.sql("SELECT checkpoint_id::text, octet_length(body) + coalesce(octet_length(tail), 0) FROM fermata.payload")
     )
 
 
@@ -30,7 +30,8 @@ def age(world, by=DAY):
     """Let time go by, for the database."""
     world.sql(
         "UPDATE fermata.checkpoint SET changed_at = changed_at - %s, decided_at = decided_at - %s,"
-        " suspended_at = suspended_at - %s",
+        " suspended_at = suspended_at - %s, appended_at = appended_at - %s",
+        by,
         by,
         by,
         by,

@@ -73,7 +73,8 @@ def test_the_records_and_how_many_wait(shared):
 
     # A schema that is nowhere, though something that waits was written with it.
     shared.sql(
-        "UPDATE fermata.checkpoint SET schema_sha256 = decode(repeat('ab', 32), 'hex')"
+        "UPDATE fermata.checkpoint SET common = NULL, own_resumes_topic = 'resumes',"
+        " own_schema_sha256 = decode(repeat('ab', 32), 'hex')"
         " WHERE checkpoint_id = %s",
         suspends[1].id,
     )

@@ -1,6 +1,6 @@
 /*
  * How fast rows go in and come out, beside a binary COPY of the same rows into tables of the same shape. Not a
- * test: run it by hand, FERMATA_TEST_DSN=... build/tests/bench_store [rows] [bytes of a payload].
+ * test: run it by hand, FERMATA_TEST_DSN=... build/tests/bench_store [rows] [bytes of a payload] [fillfactor of checkpoint].
  */
 #include "tests/integration_store/store_support.h"
 
@@ -41,14 +41,25 @@ static int64_t server_cpu(const char *name)
 	return (int64_t)(user + kernel) * 1000 / sysconf(_SC_CLK_TCK);
 }
 
+static int64_t wal_bytes;
+
+static int64_t wal_now(void)
+{
+	return world_number("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint");
+}
+
 static void tell(const char *what, int64_t rows, int64_t began_us)
 {
 	double seconds = (double)(clock_real_us() - began_us) / 1e6;
 	int64_t cpu = server_cpu("bench");
 
-	printf("%-28s %8.0f rows/s  (%lld in %.3f s, server %lld ms)\n", what, (double)rows / seconds,
-	       (long long)rows, seconds, (long long)(cpu - server_cpu_ms));
+	int64_t wal = wal_now();
+
+	printf("%-28s %8.0f rows/s  (%lld in %.3f s, server %lld ms, WAL %.0f bytes a row)\n", what,
+	       (double)rows / seconds, (long long)rows, seconds, (long long)(cpu - server_cpu_ms),
+	       (double)(wal - wal_bytes) / (double)rows);
 	server_cpu_ms = cpu;
+	wal_bytes = wal;
 }
 
 /* ---- COPY of what a suspend leaves behind ---- */
@@ -152,9 +163,10 @@ static void bench_copy(uint32_t rows, size_t body)
 			pg,
 			"COPY copy.checkpoint (checkpoint_id, state, filled, changed_at, tenant, session_id, gate_id,"
 			" suspend_seq, agent, title, suspended_at, appended_at, digest, wrapped_key, seal_commit,"
-			" payload_day, resumes_topic, resumes_partition) FROM STDIN (FORMAT binary)",
+			" payload_day, own_resumes_topic, resumes_partition) FROM STDIN (FORMAT binary)",
 			put_checkpoint, at, len, body);
-		copy_rows(pg, "COPY copy.payload FROM STDIN (FORMAT binary)", put_payload, at, len, body);
+		copy_rows(pg, "COPY copy.payload (checkpoint_id, day, body) FROM STDIN (FORMAT binary)", put_payload,
+		          at, len, body);
 		PQclear(PQexec(pg, "COMMIT"));
 		spent_us += clock_real_us() - began_us;
 		arena_reset(arena);
@@ -184,7 +196,9 @@ static void bench_suspends(uint32_t rows, size_t body)
 		struct batch_loaded loaded;
 		memset(writes, 0, sizeof(writes));
 		for (uint32_t i = 0; i < batch && at + i < rows; i++) {
-			const struct checkpoint *made = make_checkpoint(arena, at + i, body);
+			struct checkpoint *made = make_checkpoint(arena, at + i, body);
+			snprintf(made->sealed.kek_id, sizeof(made->sealed.kek_id), "k1-20261130-d849d82c");
+			memset(made->sealed.schema_sha256, 1, sizeof(made->sealed.schema_sha256));
 			writes[i] = (struct checkpoint_write){
 				.checkpoint = made, .insert = true, .fill = true, .gate_event = true, .expiry_set = true
 			};
@@ -302,6 +316,14 @@ int main(int argc, char **argv)
 	store = open_store("bench");
 	bench_copy(rows, body);
 	server_cpu_ms = 0;
+	if (argc > 3) {
+		char sql[96];
+		snprintf(sql, sizeof(sql), "ALTER TABLE fermata.checkpoint SET (fillfactor = %ld)",
+		         strtol(argv[3], NULL, 10));
+		world_run(sql);
+	}
+	world_run("CHECKPOINT");
+	wal_bytes = wal_now();
 	world_run("INSERT INTO fermata.resumes_topic VALUES ('resumes', 2)");
 	for (size_t i = 0; i < 2; i++)
 		assert_ok(store_ledger_advance(store, &shards[i], LEDGER_NONE, 0, NO_DOUBT, digest, NULL, 0, &fresh,

@@ -208,13 +208,6 @@ static void fill_tables_of_version_1(void)
 		"INSERT INTO fermata.resumes_topic VALUES ('resumes', 1)");
 }
 
-static void empty_tables(void)
-{
-	world_run("TRUNCATE fermata.checkpoint, fermata.payload, fermata.decision, fermata.outbox,"
-	          " fermata.gate_outbox, fermata.expiry, fermata.unclaimed, fermata.kafka_offset,"
-	          " fermata.ledger_offset, fermata.installation, fermata.resumes_topic RESTART IDENTITY");
-}
-
 static void fill_version_1(void)
 {
 	fill_tables_of_version_1();
@@ -232,13 +225,15 @@ static int64_t contents_of_version_1(void)
 	int64_t contents = 0;
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		char sql[256];
+		char sql[512];
 		snprintf(sql, sizeof(sql), "SELECT count(*) FROM fermata.%s", tables[i]);
 		assert_true(world_number(sql) > 0);
 		snprintf(
 			sql, sizeof(sql),
 			"SELECT sum(hashtext((to_jsonb(t) - '{suspend_topic,suspend_partition,suspend_offset,sweep_at,"
-			"doubt_below,doubt_settled,let_through}'::text[])::text)) FROM fermata.%s t",
+			"doubt_below,doubt_settled,let_through,common,tail,own_suspend_topic,resumes_topic,"
+			"own_resumes_topic,kek_id,own_kek_id,schema_sha256,own_schema_sha256}'::text[])::text)) FROM "
+			"fermata.%s t",
 			tables[i]);
 		contents = contents * 31 + world_number(sql);
 	}
@@ -264,11 +259,52 @@ static void version_1_is_brought_up_to_date_with_its_data(void **state)
 	                 1);
 	assert_ok(store_check_version(store, &error), error);
 	store_close(store);
-	/* A worker of version 1 that is still at work goes on. */
-	empty_tables();
-	fill_tables_of_version_1();
-	assert_int_equal(contents_of_version_1(), before);
+	assert_int_equal(
+		world_number("SELECT count(*) FROM fermata.checkpoint WHERE own_resumes_topic = 'resumes'"
+	                 " AND common IS NULL"),
+		1);
+	/* A worker of a version before 7 that is still at work ends, before it has changed anything. */
+	world_run("DO $$ BEGIN PERFORM c.resumes_topic FROM fermata.checkpoint c; RAISE EXCEPTION 'read';"
+	          " EXCEPTION WHEN undefined_column THEN NULL; END $$");
 
+	world_run("DROP SCHEMA fermata CASCADE");
+	assert_int_equal(migrate_at_once(0), 1);
+}
+
+/* Rows of version 5 are read as they are, and none is written anew. */
+static void version_5_keeps_its_rows(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new(1 << 22);
+	struct uuid id;
+	struct error error = { 0 };
+
+	begin_at_version_1();
+	for (int i = 1; i < 5; i++)
+		world_run(migrations[i].sql);
+	world_run(
+		"INSERT INTO fermata.schema_version (version, name) SELECT n, 'more' FROM generate_series(2, 5) n");
+	fill_tables_of_version_1();
+	world_run("UPDATE fermata.checkpoint SET kek_id = 'k1', wrapped_key = '\\x00',"
+	          " schema_sha256 = decode(repeat('12', 32), 'hex'), suspend_topic = 'suspends'");
+	int64_t file = world_number("SELECT pg_relation_filenode('fermata.checkpoint')");
+	assert_int_equal(migrate_at_once(5), 1);
+	assert_int_equal(world_number("SELECT pg_relation_filenode('fermata.checkpoint')"), file);
+	struct store *store = open_store("worker");
+	assert_true(uuid_parse(VIEW_LITERAL("01930000-0000-7000-8000-000000000001"), &id));
+	struct batch_loaded loaded = begin_batch(store, arena, NULL, &id, 1, NULL);
+	assert_int_equal(loaded.checkpoints_len, 1);
+	const struct checkpoint *row = loaded.checkpoints[0];
+	assert_true(view_equal_text(row->resumes_topic, "resumes"));
+	assert_string_equal(row->sealed.kek_id, "k1");
+	assert_int_equal(row->sealed.schema_sha256[31], 0x12);
+	store_rollback(store);
+	struct checkpoint *copy = arena_alloc(arena, sizeof(*copy));
+	*copy = *row;
+	assert_ok(store_payload(store, copy, arena, &error), error);
+	assert_int_equal(copy->sealed.body.len, 1);
+	store_close(store);
+	arena_free(arena);
 	world_run("DROP SCHEMA fermata CASCADE");
 	assert_int_equal(migrate_at_once(0), 1);
 }
@@ -384,6 +420,7 @@ int main(void)
 		cmocka_unit_test(a_newer_database_is_not_touched),
 		cmocka_unit_test(roles_without_privilege_suffice),
 		cmocka_unit_test(version_1_is_brought_up_to_date_with_its_data),
+		cmocka_unit_test(version_5_keeps_its_rows),
 		cmocka_unit_test(days_are_made_ahead),
 		cmocka_unit_test(an_installation_has_one_group_and_fixed_topics),
 		cmocka_unit_test(a_dsn_that_is_none_is_refused_without_being_told),

@@ -129,7 +129,7 @@ static void fill_tables(void)
 	snprintf(sql, sizeof(sql),
 	         "INSERT INTO fermata.checkpoint (checkpoint_id, state, filled, changed_at, tenant, session_id, "
 	         "gate_id,"
-	         " suspend_seq, agent, suspended_at, appended_at, digest, payload_day, resumes_topic, "
+	         " suspend_seq, agent, suspended_at, appended_at, digest, payload_day, own_resumes_topic, "
 	         "resumes_partition)"
 	         " SELECT ('01930000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'DECIDED', true, 1, "
 	         "'default',"

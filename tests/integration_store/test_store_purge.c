@@ -119,7 +119,8 @@ static void a_row_goes_when_kafka_has_let_go_of_its_records(void **state)
 	insert_checkpoint(store, arena, waits);
 	struct checkpoint *old = make_checkpoint(arena, 10, 100); /* of before its coordinates were kept */
 	insert_checkpoint(store, arena, old);
-	world_run("UPDATE fermata.checkpoint SET state = 'RESUMED', changed_at = 1, suspend_topic = NULL WHERE"
+	world_run("UPDATE fermata.checkpoint SET state = 'RESUMED', changed_at = 1, common = NULL, "
+	          "own_resumes_topic = 'resumes' WHERE"
 	          " checkpoint_id::text LIKE '%0a'");
 	assert_int_equal(purge_below(store, 2, 2000000, 100).purged, 0);    /* its suspend is still there */
 	assert_int_equal(purge_below(store, 1000, 1000042, 100).purged, 0); /* its decision is */

@@ -175,7 +175,8 @@ static void what_is_erased_or_purged_or_tampered_with(void **state)
 	world_run("UPDATE fermata.checkpoint SET wrapped_key = NULL WHERE checkpoint_id::text LIKE '%02'");
 	world_run("DELETE FROM fermata.payload WHERE checkpoint_id::text LIKE '%04'");
 	world_run("UPDATE fermata.checkpoint SET wrapped_key = '\\x0011', digest = '\\x', seal_commit = NULL,"
-	          " kek_id = repeat('k', 200), plain_len = -5, seal_format = -1, labels = '{a}',"
+	          " common = NULL, own_kek_id = repeat('k', 200), own_resumes_topic = 'resumes', plain_len = -5, "
+	          "seal_format = -1, labels = '{a}',"
 	          " approvers = '{NULL}' WHERE checkpoint_id::text LIKE '%06'");
 	struct relay_take take = take_rows(10, BYTES_MANY, true);
 	assert_int_equal(take.rows_len, 0);
