@@ -470,6 +470,35 @@ static void topics_are_made_once_and_left_alone(void **state)
 	                 FATE_REJECT);
 }
 
+static void records_are_deleted_below_a_place(void **state)
+{
+	const int64_t below[] = { 4, 0 };
+	struct producer *producer = test_producer(NULL);
+	int64_t low, end;
+	struct error error;
+	char name[64];
+
+	(void)state;
+	test_make_topic(test_name(name, "trim"), 2);
+	test_write(producer, name, 0, 0, 10, 0);
+	test_write(producer, name, 1, 0, 3, 0);
+	assert_ok(topics_trim(test_properties, 1, name, below, 2, PATIENCE_MS, &error));
+	struct reader *reader = test_reader(NULL, name);
+	assert_ok(reader_range(reader, name, 0, PATIENCE_MS, &low, &end, &error));
+	assert_int_equal(low, 4);
+	assert_int_equal(end, 10);
+	assert_ok(reader_range(reader, name, 1, PATIENCE_MS, &low, &end, &error));
+	assert_int_equal(low, 0);
+	assert_int_equal(end, 3);
+	/* past the end, and of what is not there */
+	assert_int_not_equal(
+		topics_trim(test_properties, 1, name, (const int64_t[]){ 99, 0 }, 2, PATIENCE_MS, &error), FATE_OK);
+	assert_non_null(strstr(error.message, name));
+	assert_int_not_equal(topics_trim(test_properties, 1, "no-such-topic", below, 1, 2000, &error), FATE_OK);
+	reader_close(reader, 1000);
+	producer_close(producer);
+}
+
 static void no_broker_is_a_retry_that_says_where(void **state)
 {
 	struct property nobody[] = { { "bootstrap.servers", "127.0.0.1:1" } };
@@ -501,6 +530,7 @@ int main(void)
 		with_broker(a_lone_transaction_is_quick),
 		cmocka_unit_test(without_a_broker_init_gives_up_in_time),
 		cmocka_unit_test(topics_are_made_once_and_left_alone),
+		cmocka_unit_test(records_are_deleted_below_a_place),
 		cmocka_unit_test(no_broker_is_a_retry_that_says_where),
 	};
 
