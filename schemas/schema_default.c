@@ -23,6 +23,7 @@ struct checker {
 	size_t edges_cap;
 	size_t from;
 	const char *broken; /* why nothing more is looked at */
+	bool starved;       /* because there was no memory */
 };
 
 static bool fits(struct checker *c, const struct schema_type *type, const json_t *json, unsigned depth);
@@ -33,7 +34,8 @@ static bool edge_add(struct checker *c, size_t to)
 		size_t cap = c->edges_cap ? c->edges_cap * 2 : 64;
 		struct edge *edges = realloc(c->edges, cap * sizeof(*edges));
 		if (!edges) {
-			c->broken = "no memory";
+			c->broken = "";
+			c->starved = true;
 			return false;
 		}
 		c->edges = edges;
@@ -263,6 +265,8 @@ static bool check_fields(struct checker *c)
 		c->from = f;
 		if (!field->fallback || fits(c, field->type, field->fallback, 0))
 			continue;
+		if (c->starved)
+			return parser_no_memory(c->parser);
 		return wrong(c, f, c->broken ? c->broken : "the default is not a value of the field's type");
 	}
 	return true;

@@ -323,12 +323,12 @@ void *reaper_thread(void *argument)
 		if (fate == FATE_OK)
 			fate = retention_tick(&reaper.retention, &error);
 		reaper.goes_on = reaper.goes_on || retention_goes_on(&reaper.retention);
-		if (fate == FATE_OK)
+		if (fate == FATE_OK) {
 			waits_tick(worker, reaper.store, reaper.arena, &reaper.waits_at_ms);
-		if (fate == FATE_OK)
 			worker_part_ok(worker, PART_REAPER, true);
-		else
+		} else {
 			worker_part_waits(worker, PART_REAPER, &error);
+		}
 		if (fate == FATE_RETRY || fate == FATE_REJECT) {
 			log_error(LOG_LEVEL_WARN, "reaper", &error);
 			(void)worker_wait(worker, 2000);
