@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define CONNECTIONS_DEFAULT   64
@@ -146,16 +145,6 @@ static void add_allow(const struct http *http, const char *path, struct MHD_Resp
 	MHD_add_response_header(foreign, MHD_HTTP_HEADER_ALLOW, methods);
 }
 
-/* There is no memory for an answer. libmicrohttpd would leave whoever waits for one alone until it wakes for something else. */
-static enum MHD_Result hang_up(struct MHD_Connection *connection)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	if (info != NULL)
-		(void)shutdown(info->connect_fd, SHUT_RDWR);
-	return MHD_NO;
-}
-
 static enum MHD_Result send_answer(const struct http *http, struct MHD_Connection *connection,
                                    const char *path, unsigned status, const char *content_type,
                                    struct view body)
@@ -164,7 +153,7 @@ static enum MHD_Result send_answer(const struct http *http, struct MHD_Connectio
 	struct MHD_Response *foreign =
 		MHD_create_response_from_buffer(body.len, (void *)(uintptr_t)body.data, MHD_RESPMEM_MUST_COPY);
 	if (foreign == NULL)
-		return hang_up(connection);
+		return MHD_NO;
 	MHD_add_response_header(foreign, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
 	MHD_add_response_header(foreign, MHD_HTTP_HEADER_CONNECTION, "close");
 	MHD_add_response_header(foreign, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
@@ -173,7 +162,7 @@ static enum MHD_Result send_answer(const struct http *http, struct MHD_Connectio
 		add_allow(http, path, foreign);
 	enum MHD_Result result = MHD_queue_response(connection, status, foreign);
 	MHD_destroy_response(foreign);
-	return result == MHD_YES ? MHD_YES : hang_up(connection);
+	return result;
 }
 
 static enum MHD_Result refuse(const struct http *http, struct MHD_Connection *connection, const char *path,
@@ -220,7 +209,7 @@ static enum MHD_Result begin_exchange(struct http *http, struct MHD_Connection *
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	if (info == NULL || info->socket_context == NULL)
-		return hang_up(connection); /* nobody watches it */
+		return MHD_NO; /* nobody watches it */
 	reaper_headers_done(http->reaper, info->socket_context);
 	unsigned status = check_framing(http, connection);
 	unsigned unrouted;
@@ -230,7 +219,7 @@ static enum MHD_Result begin_exchange(struct http *http, struct MHD_Connection *
 		return refuse(http, connection, path, status);
 	struct exchange *exchange = calloc(1, sizeof(*exchange));
 	if (exchange == NULL)
-		return hang_up(connection);
+		return MHD_NO;
 	buffer_init(&exchange->body, http->settings.body_max);
 	*state = exchange;
 	return MHD_YES;

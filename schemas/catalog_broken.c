@@ -3,6 +3,7 @@
 
 #include "schemas/catalog_inner.h"
 #include "schemas/codec_inner.h"
+#include "schemas/json_fault.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -40,18 +41,19 @@ static bool read_names(const json_t *root, json_t *names)
 static bool fill_names(struct broken_file *file, struct view text)
 {
 	json_error_t why;
-	json_t *root;
+	bool starved;
 
 	file->opaque = true;
 	if (view_is_null(text))
 		return true;
-	root = json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+	json_t *root = json_take(text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why, &starved);
 	if (!root)
-		return json_error_code(&why) != json_error_out_of_memory;
+		return !starved;
+	uint64_t refusals = memory_refusals();
 	file->names = json_array();
 	file->opaque = !file->names || !read_names(root, file->names);
 	json_decref(root);
-	return file->names != NULL;
+	return memory_refusals() == refusals;
 }
 
 static void file_done(struct broken_file *file)
