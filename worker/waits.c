@@ -39,6 +39,12 @@ static enum fate add_lows(struct reader *ends, const char *topic, int timeout_ms
 	return fate;
 }
 
+int64_t waits_retention(const char *text)
+{
+	int64_t ms = strtoll(text, NULL, 10);
+	return ms < 0 || ms > INT64_MAX / US_PER_MS ? WAITS_FOR_EVER : ms;
+}
+
 /* Not every user may ask that, and not every broker answers: then the offsets alone are judged. */
 static int64_t retention_of(const struct config *config, const char *topic, int timeout_ms)
 {
@@ -51,8 +57,7 @@ static int64_t retention_of(const struct config *config, const char *topic, int 
 		log_error(LOG_LEVEL_DEBUG, "waits", &error);
 		return WAITS_UNKNOWN;
 	}
-	int64_t ms = strtoll(text, NULL, 10);
-	return ms < 0 ? WAITS_FOR_EVER : ms;
+	return waits_retention(text);
 }
 
 enum fate waits_ask(const struct config *config, struct reader *ends, struct store *store, size_t most,

@@ -24,6 +24,10 @@ FM_MUSTCHECK enum fate waits_ask(const struct config *config, struct reader *end
                                  size_t most, int timeout_ms, struct arena *arena, struct waits *ret_waits,
                                  struct error *error);
 
+/* A topic's retention.ms as the broker tells it, in ms. WAITS_FOR_EVER for -1, and for what is more microseconds than there
+ * are numbers: the largest one is another way to say for ever. */
+int64_t waits_retention(const char *text);
+
 /* what: what is so, and what that means; mend: what to do about it. */
 typedef void waits_say(void *context, const char *what, const char *mend);
 /* Says each thing that waits for longer than its topic keeps records, or will; now in us. Pure. Returns how many. */

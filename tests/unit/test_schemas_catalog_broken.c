@@ -1,47 +1,10 @@
 // links: schemas core
 /* A file of the folder that cannot be used: what may stand in it waits, and nothing else does. */
-#include "test_schemas_catalog.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
+#include "test_schemas_folder.h"
 
 #define NEW_NAME                                                                                             \
 	"{\"type\":\"record\",\"name\":\"New\",\"namespace\":\"app\",\"aliases\":[\"Old\",\"b.Older\"],"         \
 	"\"fields\":7}"
-
-static char folder[64];
-
-static void path_of(const char *name, char path[256])
-{
-	snprintf(path, 256, "%s/%s", folder, name);
-}
-
-static void put(const char *name, const char *text)
-{
-	char path[256];
-
-	path_of(name, path);
-	FILE *file = fopen(path, "wb");
-	assert_non_null(file);
-	assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
-	fclose(file);
-}
-
-static void gone(const char *name)
-{
-	char path[256];
-
-	path_of(name, path);
-	assert_int_equal(remove(path), 0);
-}
-
-static void make_folder(const char *name)
-{
-	char path[256];
-
-	path_of(name, path);
-	assert_int_equal(mkdir(path, 0700), 0);
-}
 
 static void make_link(const char *name, const char *to)
 {
@@ -49,15 +12,6 @@ static void make_link(const char *name, const char *to)
 
 	path_of(name, path);
 	assert_int_equal(symlink(to, path), 0);
-}
-
-static bool changed(struct catalog *catalog)
-{
-	struct error error = { 0 };
-	bool ret;
-
-	must(catalog_folder(catalog, &ret, &error), &error);
-	return ret;
 }
 
 /* It waits for its reader, which is told to be broken. */
@@ -268,22 +222,6 @@ static void test_what_cannot_be_read(void **state)
 	catalog_free(catalog);
 }
 
-static int start(void **state)
-{
-	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/fermata-broken.XXXXXX");
-	arena = arena_new((size_t)64 << 20);
-	assert_non_null(arena);
-	return arena && mkdtemp(folder) ? 0 : -1;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	arena_free(arena);
-	return rmdir(folder);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,5 +232,5 @@ int main(void)
 		cmocka_unit_test(test_what_cannot_be_read),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start_folder, stop_folder);
 }

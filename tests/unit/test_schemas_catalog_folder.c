@@ -1,50 +1,10 @@
 // links: schemas core
 /* The folder of the catalog: which reader stands, what a reload changes, how it is listed, and all of it while others
  * look. */
-#include "test_schemas_catalog.h"
+#include "test_schemas_folder.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static char folder[64];
-
-static void put(const char *name, const char *text)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	FILE *file = fopen(path, "wb");
-	assert_non_null(file);
-	assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
-	fclose(file);
-}
-
-static void gone(const char *name)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	assert_int_equal(remove(path), 0);
-}
-
-static void make_folder(const char *name)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	assert_int_equal(mkdir(path, 0700), 0);
-}
-
-static bool changed(struct catalog *catalog)
-{
-	struct error error = { 0 };
-	bool ret;
-
-	must(catalog_folder(catalog, &ret, &error), &error);
-	return ret;
-}
 
 static void test_folder_before_registry(void **state)
 {
@@ -259,22 +219,6 @@ static void test_threads(void **state)
 	catalog_free(crowd.catalog);
 }
 
-static int start(void **state)
-{
-	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/fermata-catalog.XXXXXX");
-	arena = arena_new((size_t)64 << 20);
-	assert_non_null(arena);
-	return arena && mkdtemp(folder) ? 0 : -1;
-}
-
-static int stop(void **state)
-{
-	(void)state;
-	arena_free(arena);
-	return rmdir(folder);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,5 +229,5 @@ int main(void)
 		cmocka_unit_test(test_threads),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start_folder, stop_folder);
 }
