@@ -65,7 +65,7 @@ int cmd_in_doubt_resume(struct cli *cli)
 		.several = "are in doubt",
 		.done = "resumed",
 		.deed = resume,
-		.follows = { [GATE_DECIDED] = "a worker publishes its resume" },
+		.follows = { [GATE_DECIDED] = "a worker publishes its resume", [GATE_QUARANTINED] = NOT_MENDED },
 		.all = true,
 	};
 

@@ -30,7 +30,8 @@ int cmd_quarantine_retry(struct cli *cli)
 		.deed = retry,
 		.follows = { [GATE_PENDING] = "it waits for a decision again",
 		             [GATE_DECIDED] = "a worker tries again to publish its resume",
-		             [GATE_RESUMED] = "settled without a resume, as routes.*.on_reject = drop says" },
+		             [GATE_RESUMED] = "settled without a resume, as routes.*.on_reject = drop says",
+		             [GATE_QUARANTINED] = NOT_MENDED },
 		.all = true,
 	};
 

@@ -84,8 +84,12 @@ static enum fate lead_out(struct leading *leading, const struct uuid *id, struct
 	enum fate fate = leading->way->deed(leading->cli, leading->store, &deed, leading->page, &result, error);
 	if (fate != FATE_OK)
 		return fate;
-	if (result.done)
+	if (result.done) {
+		if (result.checkpoint->state ==
+		    GATE_QUARANTINED) /* tried, and what it stands on is still not there */
+			leading->code = EXIT_NO;
 		return say(leading, result.checkpoint, false, error);
+	}
 	uuid_format(id, text);
 	leading->code = cli_no("checkpoint %s is not %s any more: it is %s", text, leading->way->word,
 	                       result.checkpoint != NULL ? gate_state_name(result.checkpoint->state) : "gone");

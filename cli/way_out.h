@@ -12,6 +12,9 @@
 typedef enum fate way_deed(struct cli *cli, struct store *store, const struct operator_deed *deed,
                            struct arena *arena, struct deed_result *ret_result, struct error *error);
 
+/* What is said of what is QUARANTINED afterwards. */
+#define NOT_MENDED "quarantined: the row of fermata.common that it stands on is not there"
+
 struct way_out {
 	enum gate_state from;
 	const char *word;    /* what is in that state is so: "quarantined", "in doubt" */

@@ -203,6 +203,11 @@ bool checkpoint_is_open(const struct checkpoint *checkpoint)
 	       (checkpoint->state == GATE_QUARANTINED && !checkpoint->has_verdict);
 }
 
+bool checkpoint_has_shard(const struct checkpoint *checkpoint)
+{
+	return checkpoint->resumes_topic.len > 0;
+}
+
 int64_t checkpoint_next_version(const struct checkpoint *checkpoint, int64_t cause_us)
 {
 	int64_t next = checkpoint->version + 1;

@@ -11,6 +11,10 @@
 #define WRAPPED_KEY_LEN 72 /* nonce 24, key 32, tag 16 */
 #define COMMIT_LEN      32
 
+/* checkpoint->reason of what was decided and is in no shard (checkpoint_has_shard) */
+#define CHECKPOINT_NO_SHARD_REASON                                                                           \
+	"the row of fermata.common that it stands on is gone, and nobody knows to which topic its resume goes: " \
+	"put it back out of a backup"
 /* checkpoint->reason of what is PENDING and held */
 #define CHECKPOINT_HELD_REASON "expired, and held: it waits for a decision without an end"
 
@@ -123,6 +127,9 @@ const char *checkpoint_event_name(enum checkpoint_event event);
 
 /* Waits for decisions: PENDING, or QUARANTINED without a verdict. */
 bool checkpoint_is_open(const struct checkpoint *checkpoint);
+
+/* Is it known where what tells of it goes? Not of a filled row whose row of fermata.common was taken away. */
+bool checkpoint_has_shard(const struct checkpoint *checkpoint);
 
 /* The version of the next gate event: max(previous + 1, us of the record that caused it). */
 int64_t checkpoint_next_version(const struct checkpoint *checkpoint, int64_t cause_us);

@@ -22,7 +22,7 @@ bool write_to_expiry(const struct checkpoint_write *write)
 
 bool write_to_gates(const struct checkpoint_write *write)
 {
-	return write->gate_event && write->checkpoint->filled;
+	return write->gate_event && write->checkpoint->filled && checkpoint_has_shard(write->checkpoint);
 }
 
 bool write_to_outbox(const struct checkpoint_write *write)

@@ -76,8 +76,8 @@ static const struct statement upsert_resumed = {
 						 " c.resumes_partition, c.version"
 						 "), told AS ("
 						 "INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
-						 " SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM marked WHERE "
-						 "filled"
+						 " SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM marked"
+						 " WHERE filled AND resumes_topic IS NOT NULL"
 						 " ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, "
 						 "excluded.version)"
 						 ") SELECT count(*) FROM marked",
@@ -149,8 +149,8 @@ static const struct statement set_aside = {
 						 " c.resumes_partition, c.version"
 						 "), told AS ("
 						 "INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
-						 " SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM changed "
-						 "WHERE filled"
+						 " SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM changed"
+						 " WHERE filled AND resumes_topic IS NOT NULL"
 						 " ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, "
 						 "excluded.version)"
 						 ") SELECT count(*) FROM changed",
@@ -176,8 +176,8 @@ static const struct statement put_in_doubt = {
 						 " c.resumes_partition, c.version"
 						 "), told AS ("
 						 "INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
-						 " SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM changed "
-						 "ORDER BY checkpoint_id"
+						 " SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM changed"
+						 " WHERE resumes_topic IS NOT NULL ORDER BY checkpoint_id"
 						 " ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, "
 						 "excluded.version)"
 						 ") SELECT count(*) FROM changed",

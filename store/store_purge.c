@@ -108,6 +108,7 @@ static const struct statement purge_rows = {
 																	 "x.resumes_topic, "
 																	 "x.resumes_partition, x.version + 2 "
 																	 "FROM doomed x"
+																	 " WHERE x.resumes_topic IS NOT NULL"
 																	 " ORDER BY x.checkpoint_id"
 																	 " ON CONFLICT (checkpoint_id) DO UPDATE "
 																	 "SET version = "

@@ -36,6 +36,13 @@ static enum fate impossible(const struct checkpoint *row, struct error *error)
 	                 gate_state_name(row->state));
 }
 
+/* Nothing was mended: there is no relay that would find that out. */
+static enum fate set_aside_again(struct checkpoint *row, struct error *error)
+{
+	row->reason = view_of(CHECKPOINT_NO_SHARD_REASON);
+	return checkpoint_apply(row, EVENT_QUARANTINE) == TRANSITION_CHANGED ? FATE_OK : impossible(row, error);
+}
+
 static enum fate retry(struct checkpoint_write *write, struct checkpoint *row,
                        const struct batch_loaded *loaded, bool settles, struct error *error)
 {
@@ -46,7 +53,9 @@ static enum fate retry(struct checkpoint_write *write, struct checkpoint *row,
 		write->expiry_clear = true;
 		if (settles && checkpoint_apply(row, EVENT_SETTLE) != TRANSITION_CHANGED)
 			return impossible(row, error);
-		write->outbox = !settles;
+		write->outbox = !settles && checkpoint_has_shard(row);
+		if (!settles && !checkpoint_has_shard(row))
+			return set_aside_again(row, error);
 	} else {
 		row->reason = row->held ? view_of(CHECKPOINT_HELD_REASON) : VIEW_NULL;
 		write->expiry_set = !row->held;

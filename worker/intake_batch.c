@@ -163,6 +163,22 @@ static void note_durable(struct attempt *attempt)
 	}
 }
 
+/* What no relay will ever see. */
+static void note_quarantined(const struct attempt *attempt)
+{
+	if (attempt->tally.quarantined == 0)
+		return;
+	metrics_add(METRIC_QUARANTINED, attempt->tally.quarantined);
+	for (size_t i = 0; i < attempt->write.checkpoints_len; i++) {
+		const struct checkpoint *row = attempt->write.checkpoints[i].checkpoint;
+		char id[UUID_TEXT_LEN + 1];
+		if (row->state != GATE_QUARANTINED || checkpoint_has_shard(row))
+			continue;
+		uuid_format(&row->id, id);
+		log_warn("intake", "checkpoint %s is QUARANTINED: %s", id, CHECKPOINT_NO_SHARD_REASON);
+	}
+}
+
 static void note_tally(const struct attempt *attempt)
 {
 	const struct judge_tally *tally = &attempt->tally;
@@ -174,6 +190,7 @@ static void note_tally(const struct attempt *attempt)
 	metrics_add(METRIC_DECISIONS_WAITING, tally->waiting);
 	metrics_add(METRIC_DECISIONS_REFUSED, tally->refused);
 	metrics_add(METRIC_DECISION_DUPLICATES, tally->decision_duplicates);
+	note_quarantined(attempt);
 	for (size_t i = 0; i < attempt->len; i++)
 		if (attempt->items[i]->dead) {
 			const struct item *item = attempt->items[i];

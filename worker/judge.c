@@ -1,8 +1,6 @@
 #include "worker/judge.h"
 
 #include "core/failpoint.h"
-#include "schemas/codec.h"
-#include "vault/vault.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -171,44 +169,6 @@ static enum fate refuse(struct bench *bench, struct decision *decision, enum ref
 
 /* ---- decisions ---- */
 
-#define EDITS_ROOM 64 /* edits as structs take at most so many times the bytes that they are sealed from */
-
-static enum fate open_edits(struct bench *bench, const struct decision *decision, struct arena *arena,
-                            struct edits *ret_edits)
-{
-	struct view plain;
-	enum fate fate = vault_unseal_edits(bench->settings->vault, VIEW_LITERAL(""), &decision->checkpoint_id,
-	                                    &decision->id, &decision->edits, arena, &plain, bench->error);
-	if (fate != FATE_OK)
-		return fate;
-	return codec_take_edits(bench->settings->codec, plain, arena, ret_edits, bench->error);
-}
-
-/* Do two approvals ask for the same edits? Edits that cannot be opened any more are not the same. They are
- * opened in an arena of their own: one batch may have many to compare, and its arena would not hold all. */
-static enum fate compare_edits(struct bench *bench, const struct decision *a, const struct decision *b,
-                               bool *ret_same)
-{
-	*ret_same = a->has_edits == b->has_edits;
-	if (!a->has_edits || !b->has_edits)
-		return FATE_OK;
-	size_t plain_len = (size_t)a->edits.plain_len + b->edits.plain_len;
-	struct arena *arena = arena_new(EDITS_ROOM * plain_len + ((size_t)1 << 20));
-	if (arena == NULL)
-		return error_set(bench->error, FATE_RETRY, ERR_MEMORY, "no memory to compare edits");
-	struct edits left, right;
-	enum fate fate = open_edits(bench, a, arena, &left);
-	if (fate == FATE_OK)
-		fate = open_edits(bench, b, arena, &right);
-	if (fate == FATE_OK)
-		*ret_same = edits_equal(&left, &right);
-	arena_free(arena);
-	if (fate != FATE_REJECT)
-		return fate;
-	*ret_same = false;
-	return FATE_OK;
-}
-
 static const struct decision *first_approval(const struct touched *touched)
 {
 	for (size_t i = 0; i < touched->decisions_len; i++)
@@ -216,6 +176,14 @@ static const struct decision *first_approval(const struct touched *touched)
 		    touched->decisions[i]->kind == DECISION_APPROVE)
 			return touched->decisions[i];
 	return NULL;
+}
+
+/* Decided, and nobody knows where its resume goes: no relay would ever find it, so it is set aside here. */
+static enum fate set_aside(struct bench *bench, struct touched *touched)
+{
+	touched->row->reason = view_of(CHECKPOINT_NO_SHARD_REASON);
+	bench->tally->quarantined++;
+	return apply(bench, touched, EVENT_QUARANTINE);
 }
 
 static enum fate decide(struct bench *bench, struct touched *touched, const struct decision *decision,
@@ -239,6 +207,8 @@ static enum fate decide(struct bench *bench, struct touched *touched, const stru
 		row->reason = view_of(doubt);
 		return apply(bench, touched, EVENT_DOUBT);
 	}
+	if (!checkpoint_has_shard(row))
+		return set_aside(bench, touched);
 	touched->write.outbox = true;
 	bench->tally->wakes_relay = true;
 	return FATE_OK;
@@ -292,7 +262,7 @@ static enum fate judge_decision(struct bench *bench, struct touched *touched, st
 	const struct decision *first = first_approval(touched);
 	bool same_edits = true;
 	if (decision->kind == DECISION_APPROVE && first != NULL) {
-		enum fate fate = compare_edits(bench, decision, first, &same_edits);
+		enum fate fate = judge_compare_edits(bench->settings, decision, first, &same_edits, bench->error);
 		if (fate != FATE_OK)
 			return fate;
 	}

@@ -36,7 +36,8 @@ struct judge_tally {
 	int64_t waiting;
 	int64_t refused;
 	int64_t decision_duplicates;
-	bool wakes_relay; /* there is something in outbox or gate_outbox */
+	int64_t quarantined; /* decided, and in no shard */
+	bool wakes_relay;    /* there is something in outbox or gate_outbox */
 };
 
 /* What intake has to ask of the store before it can judge: ids sorted and without doubles. The moves,
@@ -53,6 +54,11 @@ FM_MUSTCHECK enum fate judge_batch(const struct judge_settings *settings, struct
                                    const struct batch_request *request, const struct batch_loaded *loaded,
                                    struct arena *arena, struct batch_write *ret_write,
                                    struct judge_tally *ret_tally, struct error *error);
+
+/* Do two decisions ask for the same edits? Edits that cannot be opened any more are not the same as any. RETRY: no memory, or
+ * the key is not to be had at the moment. */
+FM_MUSTCHECK enum fate judge_compare_edits(const struct judge_settings *settings, const struct decision *a,
+                                           const struct decision *b, bool *ret_same, struct error *error);
 
 /* Does the record lie below its horizon? Where it has no row that is filled it was settled and purged, and it is as if the
  * row were there. */

@@ -3,6 +3,7 @@
 import json
 import subprocess
 
+import psycopg2
 import pytest
 
 import records
@@ -254,6 +255,97 @@ def test_a_decision_in_quarantine_counts(shared):
     assert shared.state(late.id) == "QUARANTINED"
     shared.run("quarantine", "retry", late.id)
     assert shared.wait_resume(late.id).datum["verdict"] == "EXPIRED"
+
+
+# ---- what rows stand on --------------------------------------------------------------------
+
+
+def take_common(world):
+    """The rows of fermata.common, taken away by somebody who stops at nothing; gives what puts them back."""
+    rows = world.sql("SELECT id, suspend_topic, resumes_topic, kek_id, schema_sha256 FROM fermata.common")
+    world.sql(
+        "ALTER TABLE fermata.common DISABLE TRIGGER common_is_kept; DELETE FROM fermata.common;"
+        "ALTER TABLE fermata.common ENABLE TRIGGER common_is_kept"
+    )
+
+    def put_back():
+        for row in rows:
+            world.sql(
+                "INSERT INTO fermata.common VALUES (%s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING", *row
+            )
+
+    return put_back
+
+
+def test_nobody_takes_away_what_rows_stand_on(shared):
+    """Not by an ordinary statement."""
+    pending(shared)
+    for deed in ("DELETE FROM", "TRUNCATE", "UPDATE"):
+        with pytest.raises(psycopg2.Error, match="append-only"):
+            shared.sql(f"{deed} fermata.common" + (" SET kek_id = ''" if deed == "UPDATE" else ""))
+
+
+def test_decided_and_what_it_stands_on_is_gone(fermata):
+    """It is set aside with the reason, comes back so while nothing is mended, and goes on when it is."""
+    fermata.start_worker()
+    sent, other = pending(fermata), pending(fermata)
+    put_back = take_common(fermata)
+    decision = fermata.decide(sent)
+    fermata.wait_state(sent.id, "QUARANTINED")
+    fermata.wait_decision(decision.decision_id, "counted")
+    row = listed(fermata)[sent.id]
+    assert "fermata.common" in row["reason"] and row["verdict"] == "APPROVED"
+    done = fermata.run("quarantine", "retry", sent.id, rc=1)
+    assert "is not there" in done.out
+    assert "fermata.common" in listed(fermata)[sent.id]["reason"]
+    assert not fermata.sql("SELECT 1 FROM fermata.outbox UNION ALL SELECT 1 FROM fermata.gate_outbox")
+
+    put_back()
+    fermata.run("quarantine", "retry", sent.id)
+    resume(fermata, sent, "APPROVED", decision)
+    resume(fermata, other, "APPROVED", fermata.decide(other))
+
+
+def test_a_later_suspend_brings_it_back(fermata):
+    """Each batch says what it stands on, and so do those of before."""
+    fermata.start_worker()
+    sent = pending(fermata)
+    take_common(fermata)
+    later = pending(fermata)
+    resume(fermata, sent, "APPROVED", fermata.decide(sent))
+    resume(fermata, later, "APPROVED", fermata.decide(later))
+
+
+def test_in_the_outbox_and_what_it_stands_on_is_gone(fermata):
+    """The relay sets it aside, by itself, and what is published already is still marked."""
+    fermata.start_worker()
+    sent, published, fine = pending(fermata), pending(fermata), pending(fermata)
+    resume(fermata, published, "APPROVED", fermata.decide(published))
+    (worker,) = fermata.workers
+    worker.stop()
+    topic, partition = fermata.sql(
+        "SELECT s.resumes_topic, c.resumes_partition FROM fermata.checkpoint c JOIN fermata.common s"
+        " ON s.id = c.common WHERE checkpoint_id = %s",
+        sent.id,
+    )[0]
+    put_back = take_common(fermata)
+    fermata.sql(
+        "UPDATE fermata.checkpoint SET state = 'DECIDED', verdict = 'APPROVED', published = false,"
+        " decided_at = appended_at WHERE checkpoint_id IN (%s, %s)",
+        sent.id,
+        published.id,
+    )
+    fermata.sql(
+        "INSERT INTO fermata.outbox (topic, partition, checkpoint_id) VALUES (%s, %s, %s)",
+        *(topic, partition, sent.id),
+    )
+    fermata.sql("UPDATE fermata.ledger_offset SET next = 0")
+    fermata.start_worker()
+    fermata.wait_state(published.id, "RESUMED")
+    fermata.wait_state(sent.id, "QUARANTINED")
+    put_back()
+    resume(fermata, fine, "APPROVED", fermata.decide(fine))
+    assert resumes_of(fermata, published.id, sent.id) == [1, 0]
 
 
 # ---- drop ----------------------------------------------------------------------------------

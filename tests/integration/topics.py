@@ -5,7 +5,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
 
 import avrolib
@@ -335,6 +335,24 @@ class Reader:
             self.poll(0.05)
 
 
+# What a client may say of a partition that is there, while it asks for its leader anew.
+LEADER_SOUGHT = (
+    KafkaError._UNKNOWN_PARTITION,  # pylint: disable=protected-access  # so it is called
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+)
+
+
+def _marks_of(consumer, topic, partition):
+    """(First offset, high watermark), or None while its leader is not known."""
+    try:
+        return consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=TIMEOUT)
+    except KafkaException as fault:
+        if fault.args[0].code() in LEADER_SOUGHT:
+            return None
+        raise
+
+
 def _watermarks(bootstrap, topics):
     """{(topic, partition): (first offset, high watermark)}."""
     consumer = Consumer(
@@ -347,7 +365,9 @@ def _watermarks(bootstrap, topics):
     try:
         known = consumer.list_topics(timeout=TIMEOUT).topics
         return {
-            (topic, p): consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=TIMEOUT)
+            (topic, p): wait_for(
+                lambda topic=topic, p=p: _marks_of(consumer, topic, p), f"a leader of {topic} [{p}]"
+            )
             for topic in topics
             for p in known[topic].partitions
         }

@@ -152,6 +152,29 @@ static void dropped_verdicts_settle_without_a_resume(void **state)
 	assert_decided(2, VERDICT_APPROVED);
 }
 
+/* Somebody took away what the row stands on: no relay would ever look for what is in no shard. */
+static void what_is_in_no_shard_is_set_aside_when_it_is_decided(void **state)
+{
+	struct world *w = *state;
+
+	BATCH(SUSPEND(1, .expires_at = EXPIRES), SUSPEND(2, .session = "2"));
+	row_of(w, 1)->checkpoint.resumes_topic = VIEW_NULL;
+	BATCH(APPROVE(1, 1), APPROVE(2, 2));
+	assert_counted(1);
+	assert_state(1, GATE_QUARANTINED);
+	assert_int_equal(row_of(w, 1)->checkpoint.verdict, VERDICT_APPROVED);
+	assert_true(view_equal_text(row_of(w, 1)->checkpoint.reason, CHECKPOINT_NO_SHARD_REASON));
+	assert_false(row_of(w, 1)->outbox);
+	assert_false(row_of(w, 1)->expiry);
+	assert_int_equal(w->tally.quarantined, 1);
+	assert_decided(2, VERDICT_APPROVED);
+	w->dropping = true; /* nothing is to be published of that, so nothing is missing */
+	BATCH(SUSPEND(3, .session = "3"));
+	row_of(w, 3)->checkpoint.resumes_topic = VIEW_NULL;
+	BATCH(REJECT(3, 3));
+	assert_state(3, GATE_RESUMED);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -163,6 +186,7 @@ int main(void)
 		TEST(a_quarantined_row_takes_a_verdict_and_keeps_its_reason),
 		TEST(an_open_quarantined_row_is_superseded),
 		TEST(decisions_on_what_is_in_doubt_are_late),
+		TEST(what_is_in_no_shard_is_set_aside_when_it_is_decided),
 		TEST(dropped_verdicts_settle_without_a_resume),
 	};
 
