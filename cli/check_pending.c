@@ -134,13 +134,14 @@ static enum fate judge_state(struct pending *pending, const struct checkpoint *r
                              struct judged *judged, struct error *error)
 {
 	struct app_state state;
+	struct guarded_body guarded;
 	struct view body;
 	enum fate fate = opened_today(&pending->schemas, row, sealed, &body, error);
 
 	if (fate == FATE_OK)
-		fate = codec_guard_suspend_body(pending->schemas.codec, body, error);
+		fate = codec_guard_suspend_body(body, &guarded, error);
 	if (fate == FATE_OK)
-		fate = codec_read_state(pending->schemas.codec, body, pending->opened, &state, error);
+		fate = codec_read_state(&guarded, pending->opened, &state, error);
 	if (fate != FATE_OK)
 		return fate;
 	judged->opened = true;

@@ -194,7 +194,7 @@ enum fate value_write(struct codec *codec, enum part part, const struct walk *wa
 	return fate;
 }
 
-static size_t values_in(size_t len)
+size_t values_in(size_t len)
 {
 	size_t most = VALUES_FREE + len / 4;
 

@@ -96,19 +96,26 @@ FM_MUSTCHECK enum fate codec_take_resume_head(struct codec *codec, struct view v
 /* The bytes of a suspend record without framing (as they were unsealed): guard, decode and check. */
 FM_MUSTCHECK enum fate codec_read_suspend_body(struct codec *codec, struct view body, struct arena *arena,
                                                struct suspend_event *ret_event, struct error *error);
+/* A suspend body that has passed the guard, and where in it lies what is looked at by itself. All of them borrow. */
+struct guarded_body {
+	struct view body;
+	struct view state;  /* the field: null or AppState */
+	struct view action; /* the field of its gate: null or Action */
+};
+
 /* Only guard: would codec_read_suspend_body's decode take it? (For the relay, which splices the bytes.) */
-FM_MUSTCHECK enum fate codec_guard_suspend_body(struct codec *codec, struct view body, struct error *error);
-/* Only gate.action out of a suspend body that the guard has passed. */
-FM_MUSTCHECK enum fate codec_read_action(struct codec *codec, struct view body, struct arena *arena,
+FM_MUSTCHECK enum fate codec_guard_suspend_body(struct view body, struct guarded_body *ret_guarded,
+                                                struct error *error);
+/* Only gate.action. */
+FM_MUSTCHECK enum fate codec_read_action(const struct guarded_body *guarded, struct arena *arena,
                                          struct action *ret_action, struct error *error);
 
-/* Only state out of a suspend body that the guard has passed. */
-FM_MUSTCHECK enum fate codec_read_state(struct codec *codec, struct view body, struct arena *arena,
+/* Only state. */
+FM_MUSTCHECK enum fate codec_read_state(const struct guarded_body *guarded, struct arena *arena,
                                         struct app_state *ret_state, struct error *error);
 /* Appends the suspend body with another state in the place of its own; the rest is copied untouched. */
-FM_MUSTCHECK enum fate codec_replace_state(struct codec *codec, struct view body,
-                                           const struct app_state *state, struct buffer *out,
-                                           struct error *error);
+FM_MUSTCHECK enum fate codec_replace_state(const struct guarded_body *guarded, const struct app_state *state,
+                                           struct buffer *out, struct error *error);
 
 /* Writing, with the single-object header (or as codec_write_id says). The buffer is appended to. The
  * values are checked like those that are read (a writer may not write what a reader refuses). */

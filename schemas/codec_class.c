@@ -92,8 +92,6 @@ static void define_pieces(void)
 	define_part(PART_RESUME_TAIL, "ResumeEvent", PART_RESUME, &resume_tail);
 	const struct schema_type *edits = field_type(classes[PART_APPROVAL].type, "edits");
 	define_part(PART_EDITS, "Edits", PART_APPROVAL, edits->branches[1]);
-	const struct schema_type *gate = field_type(classes[PART_SUSPEND].type, "gate");
-	define_part(PART_ACTION, "Action", PART_SUSPEND, field_type(gate, "action"));
 }
 
 static enum fate make_iface(struct part_class *class, struct error *error)

@@ -63,51 +63,39 @@ enum fate codec_take_gate(struct codec *codec, struct view value, struct arena *
 	return fate == FATE_OK ? validate_gate_event(ret_event, error) : fate;
 }
 
-static void put_risk(struct cursor *at, const struct gate_event *event)
+static void put_gate_event(struct buffer *out, const struct gate_event *event)
 {
-	avro_value_t branch = put_branch(at, event->has_risk);
-
-	if (event->has_risk && branch.iface && avro_value_set_enum(&branch, (int)event->risk) != 0)
-		at->walk->failed = true;
-}
-
-static void put_gate_event(struct cursor *at, const struct gate_event *event,
-                           char text_room[UUID_TEXT_LEN + 1])
-{
-	put_uuid(at, event->checkpoint_id_text, &event->checkpoint_id, text_room);
-	put_text(at, event->session_id);
-	put_text(at, event->gate_id);
-	put_text(at, event->tenant);
-	put_text(at, event->agent);
-	put_enum(at, (int)event->state);
-	put_text(at, event->title);
-	put_risk(at, event);
-	put_action(at, &event->action);
-	put_text(at, event->requested_by);
-	put_int(at, event->required_approvals);
-	put_int(at, event->approvals);
-	put_fixed(at, event->digest, DIGEST_LEN);
-	put_long(at, event->at);
-	put_time_or_none(at, event->expires_at);
-	put_text_or_null(at, event->reason);
-	put_long(at, event->version);
+	bytes_put_uuid(out, event->checkpoint_id_text, &event->checkpoint_id);
+	bytes_put_sized(out, event->session_id);
+	bytes_put_sized(out, event->gate_id);
+	bytes_put_sized(out, event->tenant);
+	bytes_put_sized(out, event->agent);
+	bytes_put_long(out, (int64_t)event->state);
+	bytes_put_sized(out, event->title);
+	bytes_put_long(out, event->has_risk);
+	if (event->has_risk)
+		bytes_put_long(out, (int64_t)event->risk);
+	bytes_put_action(out, &event->action);
+	bytes_put_sized(out, event->requested_by);
+	bytes_put_long(out, event->required_approvals);
+	bytes_put_long(out, event->approvals);
+	buffer_append(out, event->digest, DIGEST_LEN);
+	bytes_put_long(out, event->at);
+	bytes_put_time_or_none(out, event->expires_at);
+	bytes_put_sized_or_null(out, event->reason);
+	bytes_put_long(out, event->version);
 }
 
 enum fate codec_put_gate(struct codec *codec, const struct gate_event *event, struct buffer *out,
                          struct error *error)
 {
-	avro_value_t value;
-	char text_room[UUID_TEXT_LEN + 1];
 	size_t start = put_begin(codec, PART_GATE, out);
+	size_t body = out->len;
 	enum fate fate = validate_gate_event(event, error);
 
-	if (fate == FATE_OK)
-		fate = value_start(codec, PART_GATE, &value, error);
 	if (fate == FATE_OK) {
-		struct walk walk = { 0 };
-		struct cursor at = cursor_of(&walk, &value);
-		put_gate_event(&at, event, text_room);
-		fate = value_write(codec, PART_GATE, &walk, out, error);
+		put_gate_event(out, event);
+		fate = bytes_end(out, PART_GATE, body, error);
 	}
 	return put_end(codec, PART_GATE, out, start, fate, error);
 }

@@ -251,25 +251,18 @@ struct config_entry *next_config(struct cursor *at, size_t *ret_len)
 	return config;
 }
 
-void read_action(struct walk *walk, const avro_value_t *optional, struct action *ret_action)
+void next_action(struct cursor *at, struct action *ret_action)
 {
 	avro_value_t branch;
 
-	*ret_action = (struct action){ .present = read_branch(optional, &branch) };
+	*ret_action = (struct action){ .present = next_branch(at, &branch) };
 	if (!ret_action->present)
 		return;
-	struct cursor action = cursor_of(walk, &branch);
+	struct cursor action = cursor_of(at->walk, &branch);
 	ret_action->tool = next_text(&action);
 	ret_action->arguments = next_text(&action);
 	ret_action->risk = (enum risk)next_enum(&action);
 	ret_action->summary = next_text(&action);
-}
-
-void next_action(struct cursor *at, struct action *ret_action)
-{
-	avro_value_t optional = here(at);
-
-	read_action(at->walk, &optional, ret_action);
 }
 
 void read_edits(struct cursor *at, struct edits *ret_edits)

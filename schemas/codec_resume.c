@@ -101,55 +101,65 @@ enum fate codec_take_resume_head(struct codec *codec, struct view value, struct 
 	return fate == FATE_OK ? check_head(ret_event, arena, error) : fate;
 }
 
-static void put_decisions(struct cursor *at, const struct resume_event *event, char (*ids)[UUID_TEXT_LEN + 1])
+/* An array: one block of all items, and the end. */
+static void put_decisions(struct buffer *out, const struct resume_event *event)
 {
-	avro_value_t array = next_value(at);
-
-	for (size_t i = 0; i < event->decisions_len && !at->walk->failed; i++) {
+	if (event->decisions_len > 0)
+		bytes_put_long(out, (int64_t)event->decisions_len);
+	for (size_t i = 0; i < event->decisions_len; i++) {
 		const struct resume_decision *decision = &event->decisions[i];
-		struct cursor inner = append_record(at->walk, &array);
-		put_uuid(&inner, decision->decision_id_text, &decision->decision_id, ids[i]);
-		put_approver(&inner, &decision->decided_by);
-		put_long(&inner, decision->decided_at);
-		put_enum(&inner, (int)decision->decision);
-		put_text_or_null(&inner, decision->reason);
-		put_source(&inner, &decision->source);
+		bytes_put_uuid(out, decision->decision_id_text, &decision->decision_id);
+		bytes_put_sized(out, decision->decided_by.issuer);
+		bytes_put_sized(out, decision->decided_by.subject);
+		bytes_put_sized(out, decision->decided_by.display);
+		bytes_put_long(out, decision->decided_at);
+		bytes_put_long(out, (int64_t)decision->decision);
+		bytes_put_sized_or_null(out, decision->reason);
+		bytes_put_sized(out, decision->source.system);
+		bytes_put_sized(out, decision->source.ref);
+		bytes_put_sized(out, decision->source.delivery_id);
 	}
+	bytes_put_long(out, 0);
+}
+
+static enum fate put_edits_or_null(struct codec *codec, const struct edits *edits, struct buffer *out,
+                                   struct error *error)
+{
+	bytes_put_long(out, edits->present);
+	return edits->present ? codec_put_edits(codec, edits, out, error) : FATE_OK;
 }
 
 static enum fate write_head(struct codec *codec, const struct resume_event *event, struct buffer *out,
                             struct error *error)
 {
-	avro_value_t value;
-	enum fate fate = value_start(codec, PART_RESUME_HEAD, &value, error);
-	if (fate != FATE_OK)
-		return fate;
-	char(*ids)[UUID_TEXT_LEN + 1] = arena_array(codec->scratch, event->decisions_len + 1, sizeof(*ids));
-	if (!ids)
-		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a record");
-	struct walk walk = { 0 };
-	struct cursor at = cursor_of(&walk, &value);
-	put_uuid(&at, event->resume_id_text, &event->resume_id, ids[event->decisions_len]);
-	put_enum(&at, (int)event->verdict);
-	put_decisions(&at, event, ids);
-	put_edits(&at, &event->edits);
-	return value_write(codec, PART_RESUME_HEAD, &walk, out, error);
+	size_t start = out->len;
+
+	bytes_put_uuid(out, event->resume_id_text, &event->resume_id);
+	bytes_put_long(out, (int64_t)event->verdict);
+	put_decisions(out, event);
+	enum fate fate = put_edits_or_null(codec, &event->edits, out, error);
+	return fate == FATE_OK ? bytes_end(out, PART_RESUME_HEAD, start, error) : fate;
 }
 
-static enum fate write_tail(struct codec *codec, const struct resume_event *event, struct buffer *out,
-                            struct error *error)
+static void put_signature_or_null(struct buffer *out, const struct signature *signature)
 {
-	avro_value_t value;
-	enum fate fate = value_start(codec, PART_RESUME_TAIL, &value, error);
-	if (fate != FATE_OK)
-		return fate;
-	struct walk walk = { 0 };
-	struct cursor at = cursor_of(&walk, &value);
-	put_text_or_null(&at, event->migrated_from);
-	put_long(&at, event->resumed_at);
-	put_time_or_none(&at, event->expires_at);
-	put_signature(&at, &event->signature);
-	return value_write(codec, PART_RESUME_TAIL, &walk, out, error);
+	bytes_put_long(out, signature->present);
+	if (!signature->present)
+		return;
+	bytes_put_sized(out, signature->key_id);
+	bytes_put_sized(out, signature->body);
+	bytes_put_sized(out, signature->value);
+}
+
+static enum fate write_tail(const struct resume_event *event, struct buffer *out, struct error *error)
+{
+	size_t start = out->len;
+
+	bytes_put_sized_or_null(out, event->migrated_from);
+	bytes_put_long(out, event->resumed_at);
+	bytes_put_time_or_none(out, event->expires_at);
+	put_signature_or_null(out, &event->signature);
+	return bytes_end(out, PART_RESUME_TAIL, start, error);
 }
 
 static enum fate check_to_put(struct codec *codec, const struct resume_event *event, struct error *error)
@@ -171,7 +181,7 @@ enum fate codec_put_resume(struct codec *codec, const struct resume_event *event
 		fate = write_head(codec, event, out, error);
 	if (fate == FATE_OK) {
 		buffer_append_view(out, suspend_body);
-		fate = write_tail(codec, event, out, error);
+		fate = write_tail(event, out, error);
 	}
 	return put_end(codec, PART_RESUME, out, start, fate, error);
 }

@@ -6,10 +6,13 @@
 
 #include <assert.h>
 
+#define FIELDS_MAX 32 /* of a record of ours */
+
 /* The numbers of the enums are the wire's; the names are held against the schema by a test. */
 static_assert(ROLE_SYSTEM == 0 && ROLE_TOOL == 3, "Role");
 static_assert(PERMISSION_ALLOW == 0 && PERMISSION_ASK == 2, "Permission");
 static_assert(CONFIG_NULL == 0 && CONFIG_STRINGS == 5, "branches of config");
+static_assert(RISK_LOW == 0 && RISK_CRITICAL == 3, "Risk");
 static_assert(ON_EXPIRY_REJECT == 0 && ON_EXPIRY_HOLD == 2, "OnExpiry");
 
 static void read_step(struct cursor *at, struct step *step)
@@ -178,49 +181,58 @@ enum fate codec_read_suspend_body(struct codec *codec, struct view body, struct 
 	return fate == FATE_OK ? decode(codec, body, arena, ret_event, error) : fate;
 }
 
-enum fate codec_guard_suspend_body(struct codec *codec, struct view body, struct error *error)
+/* The field of that name among those of a record whose places are known. */
+static struct view field_of(const struct schema_type *record, const char *name, const struct view *fields)
 {
-	(void)codec;
-	return body_guard(PART_SUSPEND, body, error);
+	long at = schema_find(record, name);
+
+	assert(at >= 0);
+	return fields[at];
 }
 
-enum fate body_skip_to(const struct schema_type *record, const char *name, struct view *body,
-                       const struct schema_type **ret_type, struct error *error)
+static enum fate find_action(const struct schema_type *suspend, struct view gate, struct view *ret_action,
+                             struct error *error)
 {
-	long wanted = schema_find(record, name);
+	const struct schema_type *type = suspend->fields[schema_find(suspend, "gate")].type;
+	struct view fields[FIELDS_MAX];
 
-	assert(wanted >= 0);
-	for (long i = 0; i < wanted; i++) {
-		size_t len;
-		enum fate fate =
-			guard_prefix(record->fields[i].type, record->fields[i].name, *body, SIZE_MAX, &len, error);
-		if (fate != FATE_OK)
-			return fate;
-		*body = (struct view){ body->data + len, body->len - len };
-	}
-	*ret_type = record->fields[wanted].type;
-	return FATE_OK;
+	assert(type->len <= FIELDS_MAX);
+	enum fate fate = guard_fields(type, "gate", gate, SIZE_MAX, fields, error);
+	if (fate == FATE_OK)
+		*ret_action = field_of(type, "action", fields);
+	return fate;
 }
 
-enum fate codec_read_action(struct codec *codec, struct view body, struct arena *arena,
-                            struct action *ret_action, struct error *error)
+enum fate codec_guard_suspend_body(struct view body, struct guarded_body *ret_guarded, struct error *error)
 {
-	const struct schema_type *type = class_of(PART_SUSPEND)->type;
-	enum fate fate = body_skip_to(type, "gate", &body, &type, error);
+	const struct part_class *class = class_of(PART_SUSPEND);
+	struct view fields[FIELDS_MAX];
 
-	if (fate == FATE_OK)
-		fate = body_skip_to(type, "action", &body, &type, error);
-	if (fate == FATE_OK)
-		fate = guard_prefix(type, "gate.action", body, SIZE_MAX, &body.len, error);
-	avro_value_t value;
-	if (fate == FATE_OK)
-		fate = value_read(codec, PART_ACTION, body, &value, error);
+	assert(class->type->len <= FIELDS_MAX);
+	enum fate fate =
+		guard_fields(class->type, class->name, body, values_in(body.len), fields, error);
 	if (fate != FATE_OK)
 		return fate;
-	struct walk walk = { .arena = arena };
-	read_action(&walk, &value, ret_action);
-	value_done(codec, PART_ACTION);
-	return walk_fate(&walk, error);
+	ret_guarded->body = body;
+	ret_guarded->state = field_of(class->type, "state", fields);
+	return find_action(class->type, field_of(class->type, "gate", fields), &ret_guarded->action, error);
+}
+
+enum fate codec_read_action(const struct guarded_body *guarded, struct arena *arena,
+                            struct action *ret_action, struct error *error)
+{
+	const uint8_t *at = guarded->action.data;
+
+	*ret_action = (struct action){ .present = bytes_take_long(&at) != 0 };
+	if (!ret_action->present)
+		return FATE_OK;
+	ret_action->tool = arena_copy(arena, bytes_take_sized(&at));
+	ret_action->arguments = arena_copy(arena, bytes_take_sized(&at));
+	ret_action->risk = (enum risk)bytes_take_long(&at);
+	ret_action->summary = arena_copy(arena, bytes_take_sized(&at));
+	if (!ret_action->tool.data || !ret_action->arguments.data || !ret_action->summary.data)
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for an action");
+	return FATE_OK;
 }
 
 static void put_step(struct cursor *at, const struct step *step)

@@ -2,6 +2,7 @@
 
 #include "schemas/path.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 struct guard {
@@ -248,18 +249,33 @@ static bool walk(struct guard *g, const struct schema_type *type, unsigned depth
 	return false;
 }
 
-enum fate guard_prefix(const struct schema_type *type, const char *name, struct view body, size_t values_max,
-                       size_t *ret_len, struct error *error)
+/* error is where what is wrong is told; what is not wanted goes into ignored. */
+static struct guard guard_of(const char *name, struct view body, size_t values_max, struct error *error,
+                             struct error *ignored)
 {
-	struct error ignored = { 0 };
 	if (view_is_null(body))
 		body = VIEW_LITERAL("");
-	struct guard guard = { .start = body.data,
+	return (struct guard){ .start = body.data,
 		                   .at = body.data,
 		                   .end = body.data + body.len,
 		                   .values_left = values_max,
 		                   .name = name,
-		                   .error = error ? error : &ignored };
+		                   .error = error ? error : ignored };
+}
+
+static enum fate left_over(const struct schema_type *type, const char *name, size_t len, struct error *error)
+{
+	bool named = type->kind == SCHEMA_RECORD && type->len > 0;
+
+	return error_set(error, FATE_REJECT, ERR_MALFORMED, "%s: %zu bytes are left over after its last field%s%s",
+	                 name, len, named ? ", " : "", named ? type->fields[type->len - 1].name : "");
+}
+
+enum fate guard_prefix(const struct schema_type *type, const char *name, struct view body, size_t values_max,
+                       size_t *ret_len, struct error *error)
+{
+	struct error ignored = { 0 };
+	struct guard guard = guard_of(name, body, values_max, error, &ignored);
 
 	if (!walk(&guard, type, 0, NULL))
 		return guard.error->fate;
@@ -273,10 +289,24 @@ enum fate guard_check(const struct schema_type *type, const char *name, struct v
 	size_t len;
 	enum fate fate = guard_prefix(type, name, body, values_max, &len, error);
 
-	if (fate == FATE_OK && len < body.len)
-		return error_set(
-			error, FATE_REJECT, ERR_MALFORMED, "%s: %zu bytes are left over after its last field%s%s", name,
-			body.len - len, type->kind == SCHEMA_RECORD && type->len > 0 ? ", " : "",
-			type->kind == SCHEMA_RECORD && type->len > 0 ? type->fields[type->len - 1].name : "");
-	return fate;
+	return fate == FATE_OK && len < body.len ? left_over(type, name, body.len - len, error) : fate;
+}
+
+enum fate guard_fields(const struct schema_type *record, const char *name, struct view body,
+                       size_t values_max, struct view *ret_fields, struct error *error)
+{
+	struct error ignored = { 0 };
+	struct guard guard = guard_of(name, body, values_max, error, &ignored);
+
+	assert(record->kind == SCHEMA_RECORD);
+	if (!count_value(&guard, 0, NULL))
+		return guard.error->fate;
+	for (size_t i = 0; i < record->len; i++) {
+		struct path_step step = { .field = record->fields[i].name };
+		const uint8_t *start = guard.at;
+		if (!walk(&guard, record->fields[i].type, 1, &step))
+			return guard.error->fate;
+		ret_fields[i] = (struct view){ start, (size_t)(guard.at - start) };
+	}
+	return guard.at == guard.end ? FATE_OK : left_over(record, name, remaining(&guard), error);
 }

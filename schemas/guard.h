@@ -28,4 +28,8 @@ FM_MUSTCHECK enum fate guard_check(const struct schema_type *type, const char *n
 FM_MUSTCHECK enum fate guard_prefix(const struct schema_type *type, const char *name, struct view body,
                                     size_t values_max, size_t *ret_len, struct error *error);
 
+/* As guard_check, of a record, and where each of its fields lies: ret_fields has room for all of them. */
+FM_MUSTCHECK enum fate guard_fields(const struct schema_type *record, const char *name, struct view body,
+                                    size_t values_max, struct view *ret_fields, struct error *error);
+
 #endif

@@ -386,6 +386,7 @@ void intake_run(struct worker *worker, const struct intake_options *options)
 
 void *intake_thread(void *worker)
 {
+	pthread_setname_np(pthread_self(), "intake");
 	intake_run(worker, &(struct intake_options){ 0 });
 	return NULL;
 }

@@ -51,6 +51,7 @@ static void end(struct stage *stage, enum fate fate, const struct error *error)
 static void *stage_thread(void *argument)
 {
 	struct stage *stage = argument;
+	pthread_setname_np(pthread_self(), "intake stores");
 	pthread_mutex_lock(&stage->mutex);
 	for (;;) {
 		while (!stage->closing && atomic_load(&stage->state) != STAGE_STORING)

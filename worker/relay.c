@@ -469,6 +469,7 @@ void relay_init(struct relay *relay, struct worker *worker, const struct partiti
 	snprintf(relay->topic, sizeof(relay->topic), "%s", place->topic);
 	snprintf(relay->transactional_id, sizeof(relay->transactional_id), "%s.%s.%" PRId32,
 	         config_text(worker->config, PARAM_WORKER_GROUP), place->topic, place->partition);
+	snprintf(relay->source, sizeof(relay->source), "/fermata/%s", config_text(worker->config, PARAM_WORKER_GROUP));
 	relay->bit = store_shard_bit(view_of(relay->topic), relay->partition);
 	atomic_store(&relay->held, true);
 }
@@ -515,6 +516,9 @@ void *relay_thread(void *argument)
 {
 	struct relay *relay = argument;
 	struct error error = { 0 };
+	char name[16]; /* for top -H and perf */
+	snprintf(name, sizeof(name), "relay %" PRId32, relay->partition);
+	pthread_setname_np(pthread_self(), name);
 	enum fate fate = relay_open(relay, &error);
 	if (fate != FATE_OK)
 		fate = error.fate = FATE_FATAL; /* without all of its parts it cannot try again */

@@ -62,6 +62,7 @@ struct relay {
 	char topic[256];
 	int32_t partition;
 	char transactional_id[512];
+	char source[512]; /* the CloudEvents attribute of what it publishes */
 	pthread_t thread;
 	int wake_fd;
 	uint64_t bit;            /* store_shard_bit */

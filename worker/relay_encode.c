@@ -122,23 +122,21 @@ struct envelope {
 	const struct checkpoint *row;
 };
 
-#define HEADERS_MAX 9
+#define HEADERS_MAX   9
+#define TIME_TEXT_MAX 40
 
 static enum fate make_headers(struct relay *relay, const struct envelope *envelope,
                               struct publication *publication, struct error *error)
 {
 	struct header *headers = arena_array(relay->taken, HEADERS_MAX, sizeof(*headers));
-	char time[40];
-	clock_format(envelope->time, time, sizeof(time));
-	char *when = arena_printf(relay->taken, "%s", time);
-	char *source =
-		arena_printf(relay->taken, "/fermata/%s", config_text(relay->worker->config, PARAM_WORKER_GROUP));
-	if (headers == NULL || when == NULL || source == NULL)
+	char *when = arena_alloc(relay->taken, TIME_TEXT_MAX);
+	if (headers == NULL || when == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for headers");
+	clock_format(envelope->time, when, TIME_TEXT_MAX);
 	size_t n = 0;
 	headers[n++] = (struct header){ "ce_specversion", view_of("1.0") };
 	headers[n++] = (struct header){ "ce_id", view_of(envelope->id) };
-	headers[n++] = (struct header){ "ce_source", view_of(source) };
+	headers[n++] = (struct header){ "ce_source", view_of(relay->source) };
 	headers[n++] = (struct header){ "ce_type", view_of(envelope->type) };
 	headers[n++] = (struct header){ "ce_time", view_of(when) };
 	headers[n++] = (struct header){ "content-type", view_of("application/avro") };
@@ -155,9 +153,10 @@ static enum fate make_headers(struct relay *relay, const struct envelope *envelo
 
 static char *id_text(struct arena *arena, const struct uuid *id)
 {
-	char text[UUID_TEXT_LEN + 1];
-	uuid_format(id, text);
-	return arena_printf(arena, "%s", text);
+	char *text = arena_alloc(arena, UUID_TEXT_LEN + 1);
+	if (text != NULL)
+		uuid_format(id, text);
+	return text;
 }
 
 static struct publication *next_publication(struct relay *relay, const struct uuid *id)
@@ -215,7 +214,7 @@ static enum fate publish_gate(struct relay *relay, const struct checkpoint *row,
 }
 
 /* The action of a gate event out of the sealed state; without it when it cannot be had. */
-static void read_action(struct relay *relay, const struct checkpoint *row, struct view body,
+static void read_action(struct relay *relay, const struct checkpoint *row, const struct guarded_body *body,
                         struct action *ret_action)
 {
 	struct error error;
@@ -223,7 +222,7 @@ static void read_action(struct relay *relay, const struct checkpoint *row, struc
 	if (!config_flag(relay->worker->config, PARAM_GATES_INCLUDE_ACTION) ||
 	    relay_note_find(relay, &row->id, NOTE_GATE_TOO_LARGE) != NULL)
 		return;
-	if (codec_read_action(relay->codec, body, relay->plain, ret_action, &error) != FATE_OK)
+	if (codec_read_action(body, relay->plain, ret_action, &error) != FATE_OK)
 		*ret_action = (struct action){ 0 };
 }
 
@@ -282,18 +281,18 @@ static enum fate put_resume(struct relay *relay, const struct outbox_row *row, s
 /* ---- schemas ---- */
 
 /* Unsealed, and under today's schema of the record, guarded. The body is the codec's, or in relay->plain. */
-static enum fate open_body(struct relay *relay, const struct checkpoint *row, struct view *ret_body,
+static enum fate open_body(struct relay *relay, const struct checkpoint *row, struct guarded_body *ret_body,
                            struct error *error)
 {
-	struct view sealed;
+	struct view sealed, today;
 	unsigned tries = 0;
 	enum fate fate = unseal(relay, row, &sealed, error);
 	if (fate != FATE_OK)
 		return fate;
 	do
-		fate = codec_today(relay->codec, row->sealed.schema_sha256, sealed, ret_body, error);
+		fate = codec_today(relay->codec, row->sealed.schema_sha256, sealed, &today, error);
 	while (learn_more(relay->worker, relay->store, codec_want(relay->codec), &tries, &fate, error));
-	return fate == FATE_OK ? codec_guard_suspend_body(relay->codec, *ret_body, error) : fate;
+	return fate == FATE_OK ? codec_guard_suspend_body(today, ret_body, error) : fate;
 }
 
 static enum fate migrate_once(struct relay *relay, const struct app_state *state, struct app_state *ret_state,
@@ -310,11 +309,12 @@ static enum fate migrate_once(struct relay *relay, const struct app_state *state
 
 /* The application's state in it under the schema that is read today. *ret_from: the schema it was written with,
  * null when it is as it was. What a schema that was only just added mends is not refused. */
-static enum fate migrate_state(struct relay *relay, struct view *body, struct view *ret_from,
-                               struct error *error)
+static enum fate migrate_state(struct relay *relay, const struct guarded_body *body, struct view *ret_body,
+                               struct view *ret_from, struct error *error)
 {
 	struct app_state state, today;
-	enum fate fate = codec_read_state(relay->codec, *body, relay->plain, &state, error);
+	enum fate fate = codec_read_state(body, relay->plain, &state, error);
+	*ret_body = body->body;
 	if (fate == FATE_OK)
 		fate = migrate_once(relay, &state, &today, ret_from, error);
 	if (fate == FATE_REJECT && learn_folder_changed(relay->worker))
@@ -322,8 +322,8 @@ static enum fate migrate_state(struct relay *relay, struct view *body, struct vi
 	if (fate != FATE_OK || view_is_null(*ret_from))
 		return fate;
 	buffer_reset(&relay->body);
-	fate = codec_replace_state(relay->codec, *body, &today, &relay->body, error);
-	*body = buffer_view(&relay->body);
+	fate = codec_replace_state(body, &today, &relay->body, error);
+	*ret_body = buffer_view(&relay->body);
 	return fate;
 }
 
@@ -331,10 +331,11 @@ static enum fate migrate_state(struct relay *relay, struct view *body, struct vi
 static enum fate encode_row(struct relay *relay, const struct outbox_row *row, struct error *error)
 {
 	const struct checkpoint *checkpoint = row->checkpoint;
-	struct view body, migrated_from;
+	struct guarded_body body;
+	struct view today, migrated_from;
 	enum fate fate = open_body(relay, checkpoint, &body, error);
 	if (fate == FATE_OK)
-		fate = migrate_state(relay, &body, &migrated_from, error);
+		fate = migrate_state(relay, &body, &today, &migrated_from, error);
 	if (fate != FATE_OK)
 		return fate;
 	struct publication *publication = next_publication(relay, &checkpoint->id);
@@ -344,13 +345,13 @@ static enum fate encode_row(struct relay *relay, const struct outbox_row *row, s
 	publication->version = checkpoint->version + 1;
 	publication->key = checkpoint->session_id;
 	publication->decided_at = checkpoint->decided_at;
-	fate = put_resume(relay, row, body, migrated_from, publication, error);
+	fate = put_resume(relay, row, today, migrated_from, publication, error);
 	if (fate == FATE_OK)
 		fate = finish_publication(relay, publication, error);
 	if (fate != FATE_OK)
 		return fate;
 	struct action action;
-	read_action(relay, checkpoint, body, &action);
+	read_action(relay, checkpoint, &body, &action);
 	fate = publish_gate(relay, checkpoint, GATE_RESUMED, checkpoint->version + 1, clock_real_us(), &action,
 	                    error);
 	if (fate == FATE_OK)
@@ -465,13 +466,13 @@ static enum fate encode_gate(struct relay *relay, const struct gate_row *row, st
 	if (row->gone)
 		return encode_tombstone(relay, row, error);
 	struct action action = { 0 };
-	struct view body;
+	struct guarded_body body;
 	if (!view_is_null(checkpoint->sealed.body)) {
 		enum fate fate = open_body(relay, checkpoint, &body, error);
 		if (fate == FATE_RETRY)
 			return FATE_OK; /* it stays in gate_outbox */
 		if (fate == FATE_OK)
-			read_action(relay, checkpoint, body, &action);
+			read_action(relay, checkpoint, &body, &action);
 	}
 	size_t out_len = relay->out.len, publications_len = relay->publications_len;
 	enum fate fate = publish_gate(relay, checkpoint, checkpoint->state, row->version, checkpoint->changed_at,

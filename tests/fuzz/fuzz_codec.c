@@ -95,6 +95,7 @@ static void take_suspend(struct view value, struct buffer *out)
 	struct error error;
 	struct suspend_event event;
 	struct view body;
+	struct guarded_body guarded;
 	struct action action;
 	uint8_t sha256[32];
 
@@ -102,7 +103,8 @@ static void take_suspend(struct view value, struct buffer *out)
 		return;
 	need(codec_today(codec, sha256, body, &body, &error) == FATE_OK);
 	need(codec_put_suspend(codec, &event, out, &error) == FATE_OK && out->len <= value.len + slack);
-	need(codec_read_action(codec, body, arena, &action, &error) == FATE_OK);
+	need(codec_guard_suspend_body(body, &guarded, &error) == FATE_OK);
+	need(codec_read_action(&guarded, arena, &action, &error) == FATE_OK);
 	need(action.present == event.gate.action.present);
 	need(suspend_to_json(&event, out, &error) == FATE_OK);
 }

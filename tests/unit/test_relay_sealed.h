@@ -95,22 +95,20 @@ enum fate codec_today(struct codec *codec, const uint8_t sha256[32], struct view
 	return FATE_OK;
 }
 
-enum fate codec_read_state(struct codec *codec, struct view body, struct arena *arena,
+enum fate codec_read_state(const struct guarded_body *guarded, struct arena *arena,
                            struct app_state *ret_state, struct error *error)
 {
-	(void)codec;
-	(void)body;
+	(void)guarded;
 	(void)arena;
 	(void)error;
 	*ret_state = (struct app_state){ .present = false };
 	return FATE_OK;
 }
 
-enum fate codec_replace_state(struct codec *codec, struct view body, const struct app_state *state,
+enum fate codec_replace_state(const struct guarded_body *guarded, const struct app_state *state,
                               struct buffer *out, struct error *error)
 {
-	(void)codec;
-	(void)body;
+	(void)guarded;
 	(void)state;
 	(void)out;
 	return error_set(error, FATE_FATAL, ERR_BUG, "there is no state to be replaced");
@@ -142,19 +140,17 @@ void learn_write_ids(const struct worker *worker, struct codec *codec, const cha
 	(void)topic;
 }
 
-enum fate codec_guard_suspend_body(struct codec *codec, struct view body, struct error *error)
+enum fate codec_guard_suspend_body(struct view body, struct guarded_body *ret_guarded, struct error *error)
 {
-	(void)codec;
-	(void)body;
 	(void)error;
+	*ret_guarded = (struct guarded_body){ .body = body };
 	return FATE_OK;
 }
 
-enum fate codec_read_action(struct codec *codec, struct view body, struct arena *arena,
+enum fate codec_read_action(const struct guarded_body *guarded, struct arena *arena,
                             struct action *ret_action, struct error *error)
 {
-	(void)codec;
-	(void)body;
+	(void)guarded;
 	(void)arena;
 	(void)error;
 	*ret_action = (struct action){ 0 };

@@ -68,12 +68,14 @@ static void test_suspends(void **state)
 		struct error error;
 		struct suspend_event event, back;
 		struct view body;
+		struct guarded_body guarded;
 		struct action action;
 		random_suspend(&dice, &event);
 		must(codec_put_suspend(codec, &event, &value, &error), &error);
 		must(codec_take_suspend(codec, buffer_view(&value), arena, &back, &body, &error), &error);
 		assert_memory_equal(&back.checkpoint_id, &event.checkpoint_id, sizeof(struct uuid));
-		must(codec_read_action(codec, body, arena, &action, &error), &error);
+		must(codec_guard_suspend_body(body, &guarded, &error), &error);
+		must(codec_read_action(&guarded, arena, &action, &error), &error);
 		assert_int_equal(action.present, event.gate.action.present);
 		must(suspend_to_json(&event, &before, &error), &error);
 		must(suspend_to_json(&back, &after, &error), &error);

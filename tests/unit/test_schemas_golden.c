@@ -273,6 +273,7 @@ static void test_pieces(void **state)
 	struct resume_event head;
 	struct suspend_event suspend;
 	struct view body, value = load("resume_rich", ".bin");
+	struct guarded_body guarded;
 	struct action action;
 
 	(void)state;
@@ -285,14 +286,15 @@ static void test_pieces(void **state)
 	must(codec_take_suspend(codec, value, arena, &suspend, &body, &error), "suspend", &error);
 	assert_ptr_equal(body.data, value.data + 10);
 	assert_int_equal(body.len, value.len - 10);
-	must(codec_guard_suspend_body(codec, body, &error), "guard", &error);
+	must(codec_guard_suspend_body(body, &guarded, &error), "guard", &error);
 	must(codec_read_suspend_body(codec, body, arena, &suspend, &error), "body", &error);
-	must(codec_read_action(codec, body, arena, &action, &error), "action", &error);
+	must(codec_read_action(&guarded, arena, &action, &error), "action", &error);
 	assert_true(action.present && action.risk == RISK_CRITICAL);
 	assert_true(view_equal_text(action.arguments, "{\"x\":[true,null]}"));
 	body = load("suspend_story", ".bin");
 	body = (struct view){ body.data + 10, body.len - 10 };
-	must(codec_read_action(codec, body, arena, &action, &error), "action", &error);
+	must(codec_guard_suspend_body(body, &guarded, &error), "guard", &error);
+	must(codec_read_action(&guarded, arena, &action, &error), "action", &error);
 	assert_false(action.present);
 	arena_reset(arena);
 }

@@ -26,6 +26,26 @@ static struct schema *schema_of(const char *text)
 	return schema;
 }
 
+/* With the places of its fields a record passes where it passes without, for the same reason; and the fields are all of it. */
+static void same_by_fields(const struct schema_type *record, struct view body, size_t values_max, enum fate fate,
+                           const struct error *error)
+{
+	struct view fields[8];
+	struct error other = { 0 };
+	const uint8_t *at = body.data;
+
+	assert_true(record->len <= sizeof(fields) / sizeof(fields[0]));
+	assert_int_equal(guard_fields(record, "X", body, values_max, fields, &other), fate);
+	if (fate != FATE_OK) {
+		assert_int_equal(other.code, error->code);
+		assert_string_equal(other.message, error->message);
+		return;
+	}
+	for (size_t i = 0; i < record->len; at += fields[i++].len)
+		assert_ptr_equal(fields[i].data, at);
+	assert_ptr_equal(at, body.data + body.len);
+}
+
 /* On a copy of exact size, so that a sanitizer sees a byte too far. */
 static enum fate check(const struct schema *schema, struct view body, size_t values_max, struct error *error)
 {
@@ -35,6 +55,8 @@ static enum fate check(const struct schema *schema, struct view body, size_t val
 	if (body.len > 0)
 		memcpy(data, body.data, body.len);
 	enum fate fate = guard_check(schema->root, "X", (struct view){ data, body.len }, values_max, error);
+	if (schema->root->kind == SCHEMA_RECORD)
+		same_by_fields(schema->root, (struct view){ data, body.len }, values_max, fate, error);
 	free(data);
 	return fate;
 }

@@ -309,6 +309,7 @@ static void framed(struct buffer *out, uint64_t fingerprint, struct view body)
 static void check_version(struct codec *codec, struct codec *plain, struct view today_body, bool older)
 {
 	struct error error = { 0 };
+	struct guarded_body guarded;
 	struct suspend_event taken;
 	struct view body, today;
 	struct buffer value;
@@ -332,7 +333,7 @@ static void check_version(struct codec *codec, struct codec *plain, struct view 
 
 	must(codec_today(codec, sha256, body, &today, &error), &error);
 	assert_true(view_equal(today, today_body));
-	must(codec_guard_suspend_body(codec, today, &error), &error);
+	must(codec_guard_suspend_body(today, &guarded, &error), &error);
 	assert_int_equal(codec_today(plain, sha256, body, &today, &error), FATE_REJECT);
 	assert_int_equal(error.code, ERR_UNKNOWN_SCHEMA);
 	value.len--;
@@ -382,6 +383,7 @@ static void test_replace(void **state)
 	struct suspend_event before = event(), after;
 	struct codec_settings settings = { 0 };
 	struct codec *codec;
+	struct guarded_body guarded, changed;
 	struct buffer value, out;
 	struct app_state held, other = { .present = true,
 		                             .schema = VIEW_LITERAL("x"),
@@ -395,19 +397,21 @@ static void test_replace(void **state)
 	buffer_init(&out, 1 << 20);
 	must(codec_put_suspend(codec, &before, &value, &error), &error);
 	struct view body = { value.data + 10, value.len - 10 };
-	must(codec_read_state(codec, body, arena, &held, &error), &error);
+	must(codec_guard_suspend_body(body, &guarded, &error), &error);
+	must(codec_read_state(&guarded, arena, &held, &error), &error);
 	assert_true(held.present && view_equal_text(held.schema, "app.State") && held.fingerprint.len == 8);
-	must(codec_replace_state(codec, body, &held, &out, &error), &error);
+	must(codec_replace_state(&guarded, &held, &out, &error), &error);
 	assert_true(view_equal(buffer_view(&out), body));
 	buffer_reset(&out);
-	must(codec_replace_state(codec, body, &other, &out, &error), &error);
+	must(codec_replace_state(&guarded, &other, &out, &error), &error);
 	must(codec_read_suspend_body(codec, buffer_view(&out), arena, &after, &error), &error);
 	assert_true(view_equal_text(after.state.body, "{}") && view_is_null(after.state.fingerprint));
 	assert_true(view_equal_text(after.gate.title, "t"));
 	other.present = false;
 	buffer_reset(&out);
-	must(codec_replace_state(codec, body, &other, &out, &error), &error);
-	must(codec_read_state(codec, buffer_view(&out), arena, &held, &error), &error);
+	must(codec_replace_state(&guarded, &other, &out, &error), &error);
+	must(codec_guard_suspend_body(buffer_view(&out), &changed, &error), &error);
+	must(codec_read_state(&changed, arena, &held, &error), &error);
 	assert_false(held.present);
 	buffer_done(&out);
 	buffer_done(&value);
