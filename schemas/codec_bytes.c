@@ -28,7 +28,7 @@ struct view bytes_take_sized(const uint8_t **at)
 
 void bytes_put_long(struct buffer *out, int64_t value)
 {
-	uint64_t left = ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
+	uint64_t left = ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0);
 	uint8_t bytes[10];
 	size_t len = 0;
 
@@ -86,7 +86,8 @@ enum fate bytes_end(struct buffer *out, enum part part, size_t start, struct err
 	size_t len = out->len - start;
 	enum fate fate =
 		buffer_failed(out)
-			? buffer_refused(out, error, "a record of more than %zu bytes is more than there is room for", len)
+			? buffer_refused(out, error, "a record of more than %zu bytes is more than there is room for",
+	                         len)
 			: body_guard(part, (struct view){ out->data + start, len }, error);
 
 	if (fate != FATE_OK)

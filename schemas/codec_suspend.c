@@ -209,8 +209,7 @@ enum fate codec_guard_suspend_body(struct view body, struct guarded_body *ret_gu
 	struct view fields[FIELDS_MAX];
 
 	assert(class->type->len <= FIELDS_MAX);
-	enum fate fate =
-		guard_fields(class->type, class->name, body, values_in(body.len), fields, error);
+	enum fate fate = guard_fields(class->type, class->name, body, values_in(body.len), fields, error);
 	if (fate != FATE_OK)
 		return fate;
 	ret_guarded->body = body;

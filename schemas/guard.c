@@ -267,8 +267,9 @@ static enum fate left_over(const struct schema_type *type, const char *name, siz
 {
 	bool named = type->kind == SCHEMA_RECORD && type->len > 0;
 
-	return error_set(error, FATE_REJECT, ERR_MALFORMED, "%s: %zu bytes are left over after its last field%s%s",
-	                 name, len, named ? ", " : "", named ? type->fields[type->len - 1].name : "");
+	return error_set(error, FATE_REJECT, ERR_MALFORMED,
+	                 "%s: %zu bytes are left over after its last field%s%s", name, len, named ? ", " : "",
+	                 named ? type->fields[type->len - 1].name : "");
 }
 
 enum fate guard_prefix(const struct schema_type *type, const char *name, struct view body, size_t values_max,

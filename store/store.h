@@ -263,6 +263,7 @@ struct outbox_row {
 	struct checkpoint *checkpoint; /* with sealed.body */
 	struct decision **decisions;   /* those that counted, in the order of judging, with their edits */
 	size_t decisions_len;
+	bool untold; /* nothing of it waits in gate_outbox, in the same snapshot */
 };
 
 struct gate_row {
@@ -312,12 +313,13 @@ FM_MUSTCHECK enum fate store_relay_tell(struct store *store, const struct shard 
 struct gate_sent {
 	struct uuid checkpoint_id;
 	int64_t version;
+	bool untold; /* of what is marked: R3 saw nothing of it in gate_outbox */
 };
 
 /*
  * R5: marks `resumed` as RESUMED (published; version and changed_at as given: the relay publishes the gate
  * event of RESUMED in the same Kafka transaction as the resume), then deletes their outbox rows, then the
- * gate_outbox rows of `resumed` and `gates` (others than those) whose version is not above the one published, then moves
+ * gate_outbox rows of `resumed`, but for what is `untold`, and `gates` (others than those) whose version is not above the one published, then moves
  * ledger_offset from mine to next by compare-and-set (next == mine: only compared). One transaction,
  * committed, without a wait for the disk: what a crash takes of it, R2 finds in the ledger. ERR_STALE as above, and when one of `resumed` is neither DECIDED nor erased: the database has gone back under
  * the relay, and the ledger must not be moved past a resume that is marked nowhere.

@@ -461,19 +461,23 @@ static int compare_sent(const void *a, const void *b)
 	return uuid_compare(&left->checkpoint_id, &right->checkpoint_id);
 }
 
-/* Copies of both, in the order in which intake locks rows. */
-static struct gate_sent *sort_sent(const struct gate_sent *first, size_t first_len,
-                                   const struct gate_sent *second, size_t second_len)
+/* Copies of both, in the order in which intake locks rows; of the first without what is untold, when only what was told
+ * is asked for. */
+static struct gate_sent *sort_sent(const struct gate_sent *first, size_t first_len, bool told,
+                                   const struct gate_sent *second, size_t second_len, size_t *ret_len)
 {
 	struct gate_sent *all = calloc(first_len + second_len + 1, sizeof(*all));
+	size_t len = 0;
 
 	if (all == NULL)
 		return NULL;
 	for (size_t i = 0; i < first_len; i++)
-		all[i] = first[i];
+		if (!told || !first[i].untold)
+			all[len++] = first[i];
 	for (size_t i = 0; i < second_len; i++)
-		all[first_len + i] = second[i];
-	qsort(all, first_len + second_len, sizeof(*all), compare_sent);
+		all[len++] = second[i];
+	qsort(all, len, sizeof(*all), compare_sent);
+	*ret_len = len;
 	return all;
 }
 
@@ -519,7 +523,7 @@ static void send_gates(struct store *store, const struct gate_sent *gates, size_
 struct marks {
 	struct gate_sent *resumed;
 	size_t resumed_len;
-	struct gate_sent *gates; /* those of the resumed among them */
+	struct gate_sent *gates; /* those that were told of the resumed among them */
 	size_t gates_len;
 };
 
@@ -547,11 +551,11 @@ enum fate store_relay_mark(struct store *store, const struct shard *shard, int64
                            const struct gate_sent *resumed, size_t resumed_len, const struct gate_sent *gates,
                            size_t gates_len, int64_t now, struct error *error)
 {
-	struct marks marks = { .resumed = sort_sent(resumed, resumed_len, NULL, 0),
-		                   .resumed_len = resumed_len,
-		                   .gates = sort_sent(resumed, resumed_len, gates, gates_len),
-		                   .gates_len = resumed_len + gates_len };
+	struct marks marks = { .resumed = NULL };
 	enum fate fate;
+
+	marks.resumed = sort_sent(resumed, resumed_len, false, NULL, 0, &marks.resumed_len);
+	marks.gates = sort_sent(resumed, resumed_len, true, gates, gates_len, &marks.gates_len);
 
 	if (marks.resumed != NULL && marks.gates != NULL)
 		fate = mark_all(store, shard, mine, next, &marks, now, error);

@@ -335,22 +335,41 @@ static enum fate choose_outbox(struct taking *taking, size_t *bytes_left, struct
 	return FATE_OK;
 }
 
-static int compare_ids(const void *a, const void *b)
+/* A row that is taken, to be found by its id. */
+struct taken {
+	struct uuid id;
+	struct outbox_row *row;
+};
+
+static int compare_taken(const void *a, const void *b)
 {
-	return uuid_compare(a, b);
+	return uuid_compare(&((const struct taken *)a)->id, &((const struct taken *)b)->id);
 }
 
-/* Sorted; NULL: no memory. */
-static struct uuid *taken_ids(const struct taking *taking)
+/* Sorted; NULL: no memory. Where the list of gate events was cut short, something may wait of each of them. */
+static struct taken *taken_rows(const struct taking *taking)
 {
 	const struct relay_take *take = taking->take;
-	struct uuid *ids = arena_array(taking->arena, take->rows_len, sizeof(*ids));
+	struct taken *taken = arena_array(taking->arena, take->rows_len, sizeof(*taken));
+	bool whole = taking->gates.len < taking->rows;
 
-	for (size_t i = 0; i < take->rows_len && ids != NULL; i++)
-		ids[i] = take->rows[i].checkpoint->id;
-	if (ids != NULL)
-		qsort(ids, take->rows_len, sizeof(*ids), compare_ids);
-	return ids;
+	for (size_t i = 0; i < take->rows_len && taken != NULL; i++) {
+		take->rows[i].untold = whole;
+		taken[i] = (struct taken){ take->rows[i].checkpoint->id, &take->rows[i] };
+	}
+	if (taken != NULL)
+		qsort(taken, take->rows_len, sizeof(*taken), compare_taken);
+	return taken;
+}
+
+static bool is_taken(const struct taking *taking, const struct taken *taken, const struct uuid *id)
+{
+	const struct taken key = { *id, NULL };
+	const struct taken *found = bsearch(&key, taken, taking->take->rows_len, sizeof(key), compare_taken);
+
+	if (found != NULL)
+		found->row->untold = false;
+	return found != NULL;
 }
 
 static enum fate add_handed(struct taking *taking, const struct gate_sent *gate, const void *handed,
@@ -372,18 +391,18 @@ static enum fate sort_gates(struct taking *taking, size_t *bytes_left, struct er
 {
 	struct relay_take *take = taking->take;
 	struct gate_list *list = &taking->gates;
-	struct uuid *ids = taken_ids(taking);
+	struct taken *taken = taken_rows(taking);
 	size_t kept = 0;
 	enum fate fate = FATE_OK;
 
 	taking->gates_waiting = list->len;
 	take->gates = arena_array(taking->arena, list->len, sizeof(*take->gates));
-	if (take->gates == NULL || ids == NULL)
+	if (take->gates == NULL || taken == NULL)
 		return list_no_memory(error);
 	for (size_t i = 0; i < list->len && fate == FATE_OK; i++) {
 		const struct gate_sent *gate = &list->items[i];
 		size_t bytes = 0;
-		if (bsearch(&gate->checkpoint_id, ids, take->rows_len, sizeof(*ids), compare_ids) != NULL)
+		if (is_taken(taking, taken, &gate->checkpoint_id))
 			continue;
 		const void *handed =
 			taking->handed == NULL

@@ -208,7 +208,7 @@ static enum fate mark(struct relay *relay, struct error *error)
 	size_t resumed_len = 0, gates_len = 0;
 	for (size_t i = 0; i < relay->publications_len; i++) {
 		const struct publication *publication = &relay->publications[i];
-		struct gate_sent sent = { publication->id, publication->version };
+		struct gate_sent sent = { publication->id, publication->version, publication->untold };
 		if (publication->resume)
 			resumed[resumed_len++] = sent;
 		else if (!publication->with_resume)
@@ -469,7 +469,8 @@ void relay_init(struct relay *relay, struct worker *worker, const struct partiti
 	snprintf(relay->topic, sizeof(relay->topic), "%s", place->topic);
 	snprintf(relay->transactional_id, sizeof(relay->transactional_id), "%s.%s.%" PRId32,
 	         config_text(worker->config, PARAM_WORKER_GROUP), place->topic, place->partition);
-	snprintf(relay->source, sizeof(relay->source), "/fermata/%s", config_text(worker->config, PARAM_WORKER_GROUP));
+	snprintf(relay->source, sizeof(relay->source), "/fermata/%s",
+	         config_text(worker->config, PARAM_WORKER_GROUP));
 	relay->bit = store_shard_bit(view_of(relay->topic), relay->partition);
 	atomic_store(&relay->held, true);
 }

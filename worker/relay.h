@@ -49,6 +49,7 @@ struct publication {
 	bool tombstone;
 	bool erased; /* a tombstone of what was erased, not purged */
 	bool handed; /* a gate event that intake had encoded */
+	bool untold; /* a resume: nothing of it waits in gate_outbox */
 	struct view key;
 	size_t value_at; /* place in relay->out */
 	size_t value_len;

@@ -342,6 +342,7 @@ static enum fate encode_row(struct relay *relay, const struct outbox_row *row, s
 	if (publication == NULL)
 		return error_set(error, FATE_RETRY, ERR_BUG, "more rows than were asked for");
 	publication->resume = true;
+	publication->untold = row->untold;
 	publication->version = checkpoint->version + 1;
 	publication->key = checkpoint->session_id;
 	publication->decided_at = checkpoint->decided_at;

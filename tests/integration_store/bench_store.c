@@ -272,7 +272,7 @@ static void bench_relay(uint32_t rows)
 			          error);
 			take_us += clock_real_us() - began_us;
 			for (size_t j = 0; j < take.rows_len; j++)
-				sent[j] = (struct gate_sent){ take.rows[j].checkpoint->id, T0 * 2 };
+				sent[j] = (struct gate_sent){ take.rows[j].checkpoint->id, T0 * 2, take.rows[j].untold };
 			began_us = clock_real_us();
 			assert_ok(
 				store_relay_mark(store, &shards[i], next, next + 1, sent, take.rows_len, NULL, 0, T0, &error),

@@ -66,7 +66,7 @@ static void relay_round(void)
 	                           &take, &error),
 	          error);
 	for (size_t i = 0; i < take.rows_len; i++) {
-		sent[i] = (struct gate_sent){ take.rows[i].checkpoint->id, T0 };
+		sent[i] = (struct gate_sent){ take.rows[i].checkpoint->id, T0, false };
 		found[i] = (struct ledger_found){ sent[i].checkpoint_id, VERDICT_APPROVED, NULL, 0, T0, 0 };
 	}
 	assert_ok(

@@ -220,7 +220,7 @@ static void a_tombstone_is_left_to_be_sent(void **state)
 	assert_true(take.gates[0].gone);
 	assert_false(take.gates[0].checkpoint->filled);
 	assert_int_equal(uuid_compare(&take.gates[0].checkpoint->id, &row->id), 0);
-	struct gate_sent sent = { row->id, take.gates[0].version };
+	struct gate_sent sent = { row->id, take.gates[0].version, false };
 	assert_ok(store_relay_mark(store, &shard, 500, 500, NULL, 0, &sent, 1, NOW, &error), error);
 	assert_int_equal(count("gate_outbox"), 0);
 }
@@ -471,8 +471,8 @@ static void what_is_being_published_meanwhile_is_marked(void **state)
 		error);
 	assert_int_equal(take.rows_len, 2);
 	erase("default", false, 100);
-	struct gate_sent sent[] = { { uuid_of(2), take.rows[0].checkpoint->version + 1 },
-		                        { uuid_of(4), take.rows[1].checkpoint->version + 1 } };
+	struct gate_sent sent[] = { { uuid_of(2), take.rows[0].checkpoint->version + 1, false },
+		                        { uuid_of(4), take.rows[1].checkpoint->version + 1, false } };
 	assert_ok(store_relay_mark(store, &shard, 500, 502, sent, 2, NULL, 0, NOW, &error), error);
 	assert_int_equal(count("checkpoint WHERE state = 'RESUMED'"), 2);
 	assert_int_equal(count("gate_outbox"), 1); /* the tombstone */
@@ -488,7 +488,7 @@ static void a_row_that_is_not_erased_is_not_marked(void **state)
 {
 	(void)state;
 	struct error error = { 0 };
-	struct gate_sent sent = { uuid_of(2), T0 };
+	struct gate_sent sent = { uuid_of(2), T0, false };
 
 	settled(2, T0);
 	assert_fate(FATE_RETRY, store_relay_mark(store, &shard, 500, 501, &sent, 1, NULL, 0, NOW, &error), error);

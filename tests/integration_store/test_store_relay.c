@@ -324,8 +324,8 @@ static void a_mark_is_whole(void **state)
 {
 	(void)state;
 	struct error error = { 0 };
-	struct gate_sent resumed[] = { { uuid_of(4), T0 * 3 }, { uuid_of(2), T0 * 3 + 1 } };
-	struct gate_sent gates[] = { { uuid_of(8), T0 * 3 }, { uuid_of(10), 1 } };
+	struct gate_sent resumed[] = { { uuid_of(4), T0 * 3, false }, { uuid_of(2), T0 * 3 + 1, false } };
+	struct gate_sent gates[] = { { uuid_of(8), T0 * 3, false }, { uuid_of(10), 1, false } };
 
 	both_ledgers_are_read();
 	decided(2, 3);
@@ -350,7 +350,7 @@ static void a_stale_mark_changes_nothing(void **state)
 {
 	(void)state;
 	struct error error = { 0 };
-	struct gate_sent resumed = { uuid_of(2), T0 * 3 };
+	struct gate_sent resumed = { uuid_of(2), T0 * 3, false };
 	struct ledger_found found = { uuid_of(2), VERDICT_APPROVED, NULL, 0, T0, 0 };
 	struct uuid id = uuid_of(2);
 	size_t fresh;
@@ -389,7 +389,9 @@ static void a_mark_that_finds_less_changes_nothing(void **state)
 {
 	(void)state;
 	struct error error = { 0 };
-	struct gate_sent resumed[] = { { uuid_of(2), T0 * 3 }, { uuid_of(4), T0 * 3 }, { uuid_of(6), T0 * 3 } };
+	struct gate_sent resumed[] = { { uuid_of(2), T0 * 3, false },
+		                           { uuid_of(4), T0 * 3, false },
+		                           { uuid_of(6), T0 * 3, false } };
 
 	both_ledgers_are_read();
 	decided(2, 1);                                                  /* DECIDED */
@@ -454,7 +456,7 @@ static void the_ledger_is_right_whatever_the_rows_say(void **state)
 		insert_checkpoint(store, arena, make_checkpoint(arena, i, 10));
 	decide_checkpoint(store, arena, 4);
 	decided(8, 1);
-	struct gate_sent resumed = { uuid_of(8), T0 * 3 };
+	struct gate_sent resumed = { uuid_of(8), T0 * 3, false };
 	assert_ok(store_relay_mark(store, &even, 10, 11, &resumed, 1, NULL, 0, T0, &error), error);
 	world_run("UPDATE fermata.checkpoint SET state = 'QUARANTINED', reason = 'r' WHERE checkpoint_id::text "
 	          "LIKE '%06'");

@@ -27,8 +27,8 @@ static struct schema *schema_of(const char *text)
 }
 
 /* With the places of its fields a record passes where it passes without, for the same reason; and the fields are all of it. */
-static void same_by_fields(const struct schema_type *record, struct view body, size_t values_max, enum fate fate,
-                           const struct error *error)
+static void same_by_fields(const struct schema_type *record, struct view body, size_t values_max,
+                           enum fate fate, const struct error *error)
 {
 	struct view fields[8];
 	struct error other = { 0 };
