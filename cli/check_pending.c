@@ -140,10 +140,9 @@ static enum fate judge_state(struct pending *pending, const struct checkpoint *r
 
 	if (fate == FATE_OK)
 		fate = codec_guard_suspend_body(body, &guarded, error);
-	if (fate == FATE_OK)
-		fate = codec_read_state(&guarded, pending->opened, &state, error);
 	if (fate != FATE_OK)
 		return fate;
+	codec_read_state(&guarded, &state);
 	judged->opened = true;
 	if (!state.present || !is_called(pending->checking, state.schema)) {
 		judged->loaded = state.present ? LOADED_OTHER : LOADED_WITHOUT;

@@ -106,13 +106,10 @@ struct guarded_body {
 /* Only guard: would codec_read_suspend_body's decode take it? (For the relay, which splices the bytes.) */
 FM_MUSTCHECK enum fate codec_guard_suspend_body(struct view body, struct guarded_body *ret_guarded,
                                                 struct error *error);
-/* Only gate.action. */
-FM_MUSTCHECK enum fate codec_read_action(const struct guarded_body *guarded, struct arena *arena,
-                                         struct action *ret_action, struct error *error);
-
-/* Only state. */
-FM_MUSTCHECK enum fate codec_read_state(const struct guarded_body *guarded, struct arena *arena,
-                                        struct app_state *ret_state, struct error *error);
+/* Only gate.action; its texts lie in the body. */
+void codec_read_action(const struct guarded_body *guarded, struct action *ret_action);
+/* Only state; the same. */
+void codec_read_state(const struct guarded_body *guarded, struct app_state *ret_state);
 /* Appends the suspend body with another state in the place of its own; the rest is copied untouched. */
 FM_MUSTCHECK enum fate codec_replace_state(const struct guarded_body *guarded, const struct app_state *state,
                                            struct buffer *out, struct error *error);

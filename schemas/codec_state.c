@@ -1,21 +1,17 @@
 /* The state in a suspend body, read and replaced where the guard found it. */
 #include "schemas/codec_inner.h"
 
-enum fate codec_read_state(const struct guarded_body *guarded, struct arena *arena,
-                           struct app_state *ret_state, struct error *error)
+void codec_read_state(const struct guarded_body *guarded, struct app_state *ret_state)
 {
 	const uint8_t *at = guarded->state.data;
 
 	*ret_state = (struct app_state){ .present = bytes_take_long(&at) != 0 };
 	if (!ret_state->present)
-		return FATE_OK;
-	ret_state->schema = arena_copy(arena, bytes_take_sized(&at));
+		return;
+	ret_state->schema = bytes_take_sized(&at);
 	ret_state->encoding = (enum encoding)bytes_take_long(&at);
-	ret_state->fingerprint = bytes_take_long(&at) != 0 ? arena_copy(arena, bytes_take_sized(&at)) : VIEW_NULL;
-	ret_state->body = arena_copy(arena, bytes_take_sized(&at));
-	if (!ret_state->schema.data || !ret_state->body.data)
-		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a state");
-	return FATE_OK;
+	ret_state->fingerprint = bytes_take_long(&at) != 0 ? bytes_take_sized(&at) : VIEW_NULL;
+	ret_state->body = bytes_take_sized(&at);
 }
 
 /* Branches and fields are in the order of the schema: null, AppState {schema, encoding, fingerprint, body}. */

@@ -217,21 +217,17 @@ enum fate codec_guard_suspend_body(struct view body, struct guarded_body *ret_gu
 	return find_action(class->type, field_of(class->type, "gate", fields), &ret_guarded->action, error);
 }
 
-enum fate codec_read_action(const struct guarded_body *guarded, struct arena *arena,
-                            struct action *ret_action, struct error *error)
+void codec_read_action(const struct guarded_body *guarded, struct action *ret_action)
 {
 	const uint8_t *at = guarded->action.data;
 
 	*ret_action = (struct action){ .present = bytes_take_long(&at) != 0 };
 	if (!ret_action->present)
-		return FATE_OK;
-	ret_action->tool = arena_copy(arena, bytes_take_sized(&at));
-	ret_action->arguments = arena_copy(arena, bytes_take_sized(&at));
+		return;
+	ret_action->tool = bytes_take_sized(&at);
+	ret_action->arguments = bytes_take_sized(&at);
 	ret_action->risk = (enum risk)bytes_take_long(&at);
-	ret_action->summary = arena_copy(arena, bytes_take_sized(&at));
-	if (!ret_action->tool.data || !ret_action->arguments.data || !ret_action->summary.data)
-		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for an action");
-	return FATE_OK;
+	ret_action->summary = bytes_take_sized(&at);
 }
 
 static void put_step(struct cursor *at, const struct step *step)

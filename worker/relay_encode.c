@@ -217,13 +217,11 @@ static enum fate publish_gate(struct relay *relay, const struct checkpoint *row,
 static void read_action(struct relay *relay, const struct checkpoint *row, const struct guarded_body *body,
                         struct action *ret_action)
 {
-	struct error error;
 	*ret_action = (struct action){ 0 };
 	if (!config_flag(relay->worker->config, PARAM_GATES_INCLUDE_ACTION) ||
 	    relay_note_find(relay, &row->id, NOTE_GATE_TOO_LARGE) != NULL)
 		return;
-	if (codec_read_action(body, relay->plain, ret_action, &error) != FATE_OK)
-		*ret_action = (struct action){ 0 };
+	codec_read_action(body, ret_action);
 }
 
 /* ---- resumes ---- */
@@ -313,10 +311,9 @@ static enum fate migrate_state(struct relay *relay, const struct guarded_body *b
                                struct view *ret_from, struct error *error)
 {
 	struct app_state state, today;
-	enum fate fate = codec_read_state(body, relay->plain, &state, error);
 	*ret_body = body->body;
-	if (fate == FATE_OK)
-		fate = migrate_once(relay, &state, &today, ret_from, error);
+	codec_read_state(body, &state);
+	enum fate fate = migrate_once(relay, &state, &today, ret_from, error);
 	if (fate == FATE_REJECT && learn_folder_changed(relay->worker))
 		fate = migrate_once(relay, &state, &today, ret_from, error);
 	if (fate != FATE_OK || view_is_null(*ret_from))

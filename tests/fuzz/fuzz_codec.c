@@ -104,7 +104,7 @@ static void take_suspend(struct view value, struct buffer *out)
 	need(codec_today(codec, sha256, body, &body, &error) == FATE_OK);
 	need(codec_put_suspend(codec, &event, out, &error) == FATE_OK && out->len <= value.len + slack);
 	need(codec_guard_suspend_body(body, &guarded, &error) == FATE_OK);
-	need(codec_read_action(&guarded, arena, &action, &error) == FATE_OK);
+	codec_read_action(&guarded, &action);
 	need(action.present == event.gate.action.present);
 	need(suspend_to_json(&event, out, &error) == FATE_OK);
 }

@@ -95,14 +95,10 @@ enum fate codec_today(struct codec *codec, const uint8_t sha256[32], struct view
 	return FATE_OK;
 }
 
-enum fate codec_read_state(const struct guarded_body *guarded, struct arena *arena,
-                           struct app_state *ret_state, struct error *error)
+void codec_read_state(const struct guarded_body *guarded, struct app_state *ret_state)
 {
 	(void)guarded;
-	(void)arena;
-	(void)error;
 	*ret_state = (struct app_state){ .present = false };
-	return FATE_OK;
 }
 
 enum fate codec_replace_state(const struct guarded_body *guarded, const struct app_state *state,
@@ -147,14 +143,10 @@ enum fate codec_guard_suspend_body(struct view body, struct guarded_body *ret_gu
 	return FATE_OK;
 }
 
-enum fate codec_read_action(const struct guarded_body *guarded, struct arena *arena,
-                            struct action *ret_action, struct error *error)
+void codec_read_action(const struct guarded_body *guarded, struct action *ret_action)
 {
 	(void)guarded;
-	(void)arena;
-	(void)error;
 	*ret_action = (struct action){ 0 };
-	return FATE_OK;
 }
 
 enum fate codec_take_edits(struct codec *codec, struct view body, struct arena *arena,
