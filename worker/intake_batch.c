@@ -87,6 +87,7 @@ void intake_drop_batch(struct intake *intake)
 	if (intake->full)
 		record_done(&intake->next);
 	intake->full = false;
+	atomic_store(&intake->worker->behind, false);
 }
 
 /* ---- one attempt at a run of items: everything in one transaction ---- */

@@ -181,6 +181,7 @@ enum fate intake_pass_on(struct intake *intake, struct error *error)
 	if (fate != FATE_OK)
 		return fate;
 	intake_close_batch(intake);
+	atomic_store(&intake->worker->behind, intake->full);
 	fate = failpoint(FAILPOINT_INTAKE_CLOSED, error);
 	if (fate == FATE_OK)
 		give(intake);

@@ -94,17 +94,18 @@ struct relay {
 	size_t rows_end; /* up to where rows_max may grow again */
 	struct relay_blame blame[2]; /* [0] gate events, [1] resumes of the transaction at hand */
 
-	int64_t mine;         /* ledger_offset.next as this relay last read or wrote it */
-	struct doubt doubt;   /* of ledger_offset, the same */
-	int64_t reported;     /* the highest offset of a resume that was reported; -1: none */
-	int64_t idle_read_ms; /* mono: when the ledger is read on next while idle */
-	int64_t gather_ms;    /* mono: not before then are rows taken again; 0: at once */
-	bool gather_all;      /* not even for what is urgent */
-	bool drained;         /* all that R3 found is published: it looks again when it is woken */
-	bool cut;             /* not all that R3 took has been encoded */
-	bool unready;         /* nothing is resumed: some other ledger has not been read yet */
-	uint64_t listening;   /* the connection (store_reconnects) that listens */
-	uint64_t connection;  /* the connection that R2 of this term began on */
+	int64_t mine;             /* ledger_offset.next as this relay last read or wrote it */
+	struct doubt doubt;       /* of ledger_offset, the same */
+	int64_t reported;         /* the highest offset of a resume that was reported; -1: none */
+	int64_t idle_read_ms;     /* mono: when the ledger is read on next while idle */
+	int64_t gather_ms;        /* mono: not before then are rows taken again; 0: at once */
+	int64_t gather_behind_ms; /* the same while intake is behind; 0: no difference */
+	bool gather_all;          /* not even for what is urgent */
+	bool drained;             /* all that R3 found is published: it looks again when it is woken */
+	bool cut;                 /* not all that R3 took has been encoded */
+	bool unready;             /* nothing is resumed: some other ledger has not been read yet */
+	uint64_t listening;       /* the connection (store_reconnects) that listens */
+	uint64_t connection;      /* the connection that R2 of this term began on */
 	struct backoff backoff;
 
 	uint64_t spoken_when; /* `spoken` when this relay was fenced last */

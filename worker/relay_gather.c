@@ -6,6 +6,10 @@
 
 #define GATHER_MIN 16 /* a transaction with so many records is a sign of load */
 #define GATHER_MS  40 /* from the beginning of one with resumes to the next */
+/* The same while intake of this process is behind: what it has not read yet waits longer than this anyway, and a
+ * transaction of one batch of intake is cut into as many as there are shards. */
+#define GATHER_BEHIND_MIN 8 /* resumes in the last one: not where a few decisions come among many suspends */
+#define GATHER_BEHIND_MS  400
 /* One with gate events alone: for each of them so long, the more of them the longer, up to an end that people's pages bear. A
  * decision ends the wait. */
 #define GATHER_GATE_US      6250
@@ -23,22 +27,33 @@ void relay_note_load(struct relay *relay, int64_t began_ms, const struct relay_t
 	bool full = rows->rows_len >= relay->rows_max || rows->gates_len >= relay->rows_max;
 
 	relay->gather_all = rows->rows_len > 0;
-	relay->gather_ms = 0;
-	if (!full && relay->publications_len >= GATHER_MIN) /* a full one shows that more wait already */
-		relay->gather_ms = began_ms + (relay->gather_all ? GATHER_MS : gather_gates(relay->publications_len));
+	relay->gather_ms = relay->gather_behind_ms = 0;
+	if (full || relay->publications_len < GATHER_MIN) /* a full one shows that more wait already */
+		return;
+	relay->gather_ms = began_ms + (relay->gather_all ? GATHER_MS : gather_gates(relay->publications_len));
+	if (rows->rows_len >= GATHER_BEHIND_MIN)
+		relay->gather_behind_ms = began_ms + GATHER_BEHIND_MS;
+}
+
+/* Until when: intake may catch up at any moment. */
+static int64_t gather_left(const struct relay *relay)
+{
+	bool behind = relay->gather_behind_ms > 0 && atomic_load(&relay->worker->behind);
+
+	return (behind ? relay->gather_behind_ms : relay->gather_ms) - clock_mono_ms();
 }
 
 void relay_gather(struct relay *relay)
 {
-	int64_t left = relay->gather_ms - clock_mono_ms();
+	int64_t left = gather_left(relay);
 
 	while (left > 0 && !relay_stopping(relay) && (relay->gather_all || !atomic_load(&relay->urgent))) {
 		struct pollfd fd = { .fd = relay->wake_fd, .events = POLLIN };
 		uint64_t count;
 		if (poll(&fd, 1, (int)left) > 0 && read(relay->wake_fd, &count, sizeof(count)) < 0)
 			break;
-		left = relay->gather_ms - clock_mono_ms();
+		left = gather_left(relay);
 	}
-	relay->gather_ms = 0;
+	relay->gather_ms = relay->gather_behind_ms = 0;
 	atomic_store(&relay->urgent, false); /* what is there now is taken now */
 }

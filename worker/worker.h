@@ -59,13 +59,14 @@ struct worker {
 	_Atomic int waits_for[PART_COUNT];         /* enum wait_reason */
 	_Atomic int fenced_shards;                 /* relays that something else fences again and again */
 	char mark[STORE_MARK_CAP];                 /* of the installation, part of the names in the group */
-	_Atomic bool resumes_flow;                 /* relays: their last R3 found every ledger read */
-	_Atomic bool caught_up;                    /* intake: approvals are not held back any more */
-	_Atomic int alarmed_parts;                 /* intake: partitions that it leaves alone */
-	_Atomic int stopped_parts;                 /* intake: partitions that its breaker has stopped */
-	_Atomic int probing_parts;                 /* of those: that are being tried just now */
-	_Atomic int broken_schemas;                /* files of schemas.path that cannot be used */
-	pthread_mutex_t mutex;                     /* of the condition only */
+	_Atomic bool behind;        /* the last batch of intake was full: more is waiting on the topics */
+	_Atomic bool resumes_flow;  /* relays: their last R3 found every ledger read */
+	_Atomic bool caught_up;     /* intake: approvals are not held back any more */
+	_Atomic int alarmed_parts;  /* intake: partitions that it leaves alone */
+	_Atomic int stopped_parts;  /* intake: partitions that its breaker has stopped */
+	_Atomic int probing_parts;  /* of those: that are being tried just now */
+	_Atomic int broken_schemas; /* files of schemas.path that cannot be used */
+	pthread_mutex_t mutex;      /* of the condition only */
 	pthread_cond_t stop_changed;
 
 	struct shards *shards;

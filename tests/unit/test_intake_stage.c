@@ -123,6 +123,28 @@ static void the_next_is_collected_while_one_is_stored(void **state)
 	assert_int_equal(db.commits, 3);
 }
 
+/* Relays go by that (worker/relay_gather.c). */
+static void a_full_batch_says_that_more_waits(void **state)
+{
+	struct intake *intake = begin_two(state);
+	struct worker *worker = intake->worker;
+
+	feed(intake, 0, 0, "s1");
+	intake->full = true;
+	pass_on(intake);
+	intake->full = false;
+	assert_true(atomic_load(&worker->behind));
+	let_go_on_well(intake);
+	assert_true(atomic_load(&worker->behind));
+	feed(intake, 0, 1, "s2");
+	pass_on(intake); /* all that was there */
+	assert_false(atomic_load(&worker->behind));
+	let_go_on_well(intake);
+	atomic_store(&worker->behind, true);
+	intake_drop_batch(intake); /* what will be read again nobody waits for */
+	assert_false(atomic_load(&worker->behind));
+}
+
 static void an_end_of_a_partition_moves_with_the_next(void **state)
 {
 	struct intake *intake = begin_two(state);
@@ -317,6 +339,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_TWO(the_next_is_collected_while_one_is_stored),
+		TEST_TWO(a_full_batch_says_that_more_waits),
 		TEST_TWO(an_end_of_a_partition_moves_with_the_next),
 		TEST_TWO(without_another_thread_it_is_stored_at_once),
 		TEST_TWO(what_was_collected_behind_a_failure_is_read_again),

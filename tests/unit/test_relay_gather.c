@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+static struct worker worker;
 static struct relay relay;
 static int64_t began_ms;
 
@@ -24,7 +25,8 @@ bool relay_stopping(const struct relay *asked)
 static int setup(void **state)
 {
 	(void)state;
-	relay = (struct relay){ .rows_max = 500, .wake_fd = eventfd(0, EFD_NONBLOCK) };
+	relay = (struct relay){ .worker = &worker, .rows_max = 500, .wake_fd = eventfd(0, EFD_NONBLOCK) };
+	atomic_store(&worker.behind, false);
 	began_ms = clock_mono_ms();
 	return relay.wake_fd >= 0 ? 0 : -1;
 }
@@ -120,6 +122,39 @@ static void decisions_by_the_dozen_wait_for_more(void **state)
 	assert_false(atomic_load(&relay.urgent)); /* the R3 that follows takes it */
 }
 
+static void while_intake_is_behind_they_wait_longer(void **state)
+{
+	(void)state;
+	atomic_store(&worker.behind, true);
+	published(8, 0);
+	wake(true);
+	assert_true(waited() >= 400);
+	assert_int_equal(relay.gather_behind_ms, 0);
+}
+
+static void a_few_among_many_suspends_do_not(void **state)
+{
+	(void)state;
+	atomic_store(&worker.behind, true);
+	published(7, 200);
+	assert_int_equal(relay.gather_ms, began_ms + 40);
+	assert_int_equal(relay.gather_behind_ms, 0);
+	published(500, 0);
+	assert_int_equal(relay.gather_behind_ms, 0);
+	published(3, 0);
+	assert_int_equal(relay.gather_behind_ms, 0);
+}
+
+/* The wake that comes with the last batch ends it. */
+static void that_intake_has_caught_up_ends_the_wait(void **state)
+{
+	(void)state;
+	published(100, 0);
+	relay.gather_behind_ms = began_ms + 3600 * 1000;
+	wake(true);
+	assert_true(waited() < 3600 * 1000);
+}
+
 static void the_time_that_the_transaction_took_counts(void **state)
 {
 	(void)state;
@@ -150,6 +185,9 @@ int main(void)
 		TEST(the_more_gate_events_the_longer_they_wait_up_to_an_end),
 		TEST(a_decision_ends_the_wait_for_gate_events),
 		TEST(decisions_by_the_dozen_wait_for_more),
+		TEST(while_intake_is_behind_they_wait_longer),
+		TEST(a_few_among_many_suspends_do_not),
+		TEST(that_intake_has_caught_up_ends_the_wait),
 		TEST(the_time_that_the_transaction_took_counts),
 		TEST(an_end_ends_the_wait),
 	};
