@@ -93,6 +93,8 @@ FM_MUSTCHECK enum fate catalog_learn(struct catalog *catalog, const struct schem
  * as it is). why may be NULL, and goes into the refusal. At most 4,096 denials are remembered, the oldest
  * go first. */
 void catalog_deny(struct catalog *catalog, const struct schema_want *want, int64_t ms, const char *why);
+/* Is that still so? What may stand in a broken file waits all the same, but need not be asked for again meanwhile. */
+bool catalog_is_denied(struct catalog *catalog, const struct schema_want *want);
 
 /* ---- looking at it ---- */
 

@@ -24,16 +24,27 @@ static bool add_name(json_t *names, const json_t *text)
 	       json_array_append_new(names, json_string(last_part(json_string_value(text)))) == 0;
 }
 
-/* Whole JSON that is no schema still says what it wants to be called. False: that cannot be told. */
-static bool read_names(const json_t *root, json_t *names)
+static bool read_own_names(const json_t *object, json_t *names)
 {
-	const json_t *name = json_object_get(root, "name"), *aliases = json_object_get(root, "aliases"), *alias;
+	const json_t *name = json_object_get(object, "name"), *aliases = json_object_get(object, "aliases"),
+				 *alias;
 	bool good = !aliases || json_is_array(aliases);
 	size_t i;
 
 	if (name)
 		good = add_name(names, name) && good;
 	json_array_foreach(aliases, i, alias) good = add_name(names, alias) && good;
+	return good;
+}
+
+/* Whole JSON that is no schema still says what it wants to be called, also where the record is the "type" of an object
+ * around it. False: that cannot be told. */
+static bool read_names(const json_t *root, json_t *names)
+{
+	bool good = true;
+
+	for (; json_is_object(root); root = json_object_get(root, "type"))
+		good = read_own_names(root, names) && good;
 	return good;
 }
 

@@ -79,3 +79,13 @@ void catalog_deny(struct catalog *catalog, const struct schema_want *want, int64
 	denials_add(catalog->denials, catalog->seed, &key, until, why);
 	pthread_rwlock_unlock(&catalog->lock);
 }
+
+bool catalog_is_denied(struct catalog *catalog, const struct schema_want *want)
+{
+	const struct key key = key_of(want);
+
+	pthread_rwlock_rdlock(&catalog->lock);
+	bool denied = denials_find(catalog->denials, catalog->seed, &key, clock_mono_ms()) != NULL;
+	pthread_rwlock_unlock(&catalog->lock);
+	return denied;
+}

@@ -246,19 +246,30 @@ static enum fate purge_page(struct store *store, const struct purge_page *page, 
 	return fate == FATE_OK ? failpoint(FAILPOINT_RETENTION_ROWS_OPEN, error) : fate;
 }
 
-/* The place behind the last row. False: there is none, or it was the last page. */
-static bool place_next(const struct purge_page *page, const struct candidates *list,
-                       struct purge_swept *ret_swept)
+/* The id behind the last row's. False: there is none, or it was the last page. */
+static bool id_next(const struct purge_page *page, const struct candidates *list,
+                    struct purge_swept *ret_swept)
 {
 	if (list->len < page->rows)
 		return false;
-	ret_swept->next_at = list->last_at;
 	ret_swept->next_id = list->last_id;
 	for (size_t i = sizeof(ret_swept->next_id.bytes); i > 0; i--)
 		if (++ret_swept->next_id.bytes[i - 1] != 0)
 			return true;
-	ret_swept->next_at++; /* next_id is all zeros again */
-	return list->last_at < INT64_MAX;
+	return false; /* it is all zeros again */
+}
+
+/* The place behind the last row, of rows in the order of appended_at and then of ids. */
+static bool place_next(const struct purge_page *page, const struct candidates *list,
+                       struct purge_swept *ret_swept)
+{
+	ret_swept->next_at = list->last_at;
+	if (list->len < page->rows || id_next(page, list, ret_swept))
+		return list->len == page->rows;
+	if (list->last_at == INT64_MAX)
+		return false;
+	ret_swept->next_at++;
+	return true;
 }
 
 static enum fate sweep_page(struct store *store, const struct purge_page *page, struct candidates *list,
@@ -320,7 +331,7 @@ static enum fate sweep_page_of_orphans(struct store *store, const struct purge_p
 		return fate;
 	ret_swept->looked = list->len;
 	ret_swept->purged = (size_t)purged;
-	ret_swept->end = !place_next(page, list, ret_swept);
+	ret_swept->end = !id_next(page, list, ret_swept);
 	return FATE_OK;
 }
 

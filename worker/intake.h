@@ -39,6 +39,7 @@ struct part {
 	struct record held;
 	uint64_t news;     /* learn_count when it was parked */
 	int64_t parked_ms; /* mono: since when */
+	int64_t tried_ms;  /* mono: when its schema was looked for last */
 
 	/* Most of its records became dead letters (intake_breaker.c). */
 	struct breaker breaker;
@@ -139,7 +140,7 @@ FM_MUSTCHECK enum fate intake_restart(struct intake *intake, struct error *error
 /* The record waits for its schema, and its partition with it (takes the record over). */
 FM_MUSTCHECK enum fate intake_park(struct intake *intake, struct part *part, struct record *record,
                                    struct error *error);
-/* Every tick: partitions that waited go on when there is news of schemas. */
+/* Every tick: partitions that waited go on when there is news of schemas, or now and then without. */
 FM_MUSTCHECK enum fate intake_look_at_parked(struct intake *intake, struct error *error);
 /* Compares rows of kafka_offset with what this worker believes: its own partitions stand where it left
  * them (or where moves, which may be NULL, have just put them), and no suspends partition has gone back.

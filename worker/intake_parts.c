@@ -14,6 +14,8 @@
 #define LOOK_MS         5000 /* protocol.md: every 5 s */
 #define LOOK_WAITING_MS 100
 #define PARKED_MS       1000
+#define PARKED_TRY_MS                                                                                        \
+	10000 /* without news: what a registry did not have is there some time, and nobody says so */
 
 struct part *intake_part(struct intake *intake, const char *topic, int32_t partition)
 {
@@ -43,7 +45,7 @@ enum fate intake_park(struct intake *intake, struct part *part, struct record *r
 	part->parked = true;
 	part->held = *record;
 	part->news = learn_count(intake->worker);
-	part->parked_ms = clock_mono_ms();
+	part->parked_ms = part->tried_ms = clock_mono_ms();
 	if (part->received < 0) { /* so that there is a row that can say that it waits */
 		part->received = record->at.offset;
 		intake->moved = true;
@@ -87,14 +89,18 @@ static enum fate go_on(struct intake *intake, struct part *part, struct error *e
 	return fate == FATE_OK ? reader_resume(intake->reader, part->topic, part->partition, error) : fate;
 }
 
+static bool is_to_be_tried(const struct intake *intake, const struct part *part)
+{
+	return learn_count(intake->worker) != part->news || clock_mono_ms() - part->tried_ms >= PARKED_TRY_MS;
+}
+
 enum fate intake_look_at_parked(struct intake *intake, struct error *error)
 {
 	enum fate fate = FATE_OK;
 	for (size_t i = 0; i < intake->parts_len && fate == FATE_OK && intake->running; i++) {
 		struct part *part = &intake->parts[i];
 		if (part->parked)
-			fate = learn_count(intake->worker) == part->news ? say_waits(intake, part, error)
-			                                                 : go_on(intake, part, error);
+			fate = is_to_be_tried(intake, part) ? go_on(intake, part, error) : say_waits(intake, part, error);
 	}
 	return fate;
 }

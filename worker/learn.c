@@ -158,7 +158,9 @@ static enum fate look(struct worker *worker, struct store *store, const struct s
 		fate = shelf_look(store, worker->catalog, learn_registry(worker), want, &looked, error);
 	if (fate != FATE_OK || looked == LOOKED_LEARNT)
 		return fate;
-	if (broken && (learner->registry == NULL || looked == LOOKED_NONE))
+	/* The registry has just been asked: its "there is none" is news, and whoever waits comes at once. */
+	bool asked = broken && catalog_is_denied(worker->catalog, want);
+	if (broken && (learner->registry == NULL || looked == LOOKED_NONE || asked))
 		return error_set(error, FATE_RETRY, ERR_UNKNOWN_SCHEMA,
 		                 "%s may be in a file of schemas.path, and waits until that is mended: %s",
 		                 want_text(want, text, sizeof(text)), why);

@@ -446,6 +446,49 @@ def test_a_guid_in_the_header(make_world, stand_in):
     assert stand_in.asked.count(f"/schemas/guids/{GUID}") == asked
 
 
+def test_a_file_that_is_broken_beside_a_registry(make_world, stand_in, tmp_path):
+    """What may stand in it is asked of the registry too, but not again and again, as fast as it answers."""
+    name = own_name()
+    folder = evolution.Folder(tmp_path / "schemas")
+    folder.reader(evolution.field_added(), name=name)
+    folder.writer("{", name=name)
+    world = make_world(settings={"registry.url": stand_in.url, "schemas.path": str(folder.path)})
+    worker = world.start_worker()
+    state = {**evolution.state(evolution.V1, evolution.V1_DATUM), "schema": name}
+    sent = pending(world, state=state)
+    world.wait_decision(world.decide(sent).decision_id, "counted")
+    said = "may be in a file of schemas.path"
+    world.wait(lambda: worker.log.count(said) >= 2, "it to wait for the file")
+    assert world.state(sent.id) == "DECIDED"
+    asked = [path for path in stand_in.asked if name in path]
+    assert 1 <= len(asked) < 12, asked
+    folder.writer(evolution.V1, name=name)
+    world.wait_state(sent.id, "RESUMED")
+
+
+def test_a_record_beside_a_broken_file(make_world, stand_in, tmp_path):
+    """Its partition waits, and goes on also when the registry has the schema later, of which nobody is told."""
+    folder = evolution.Folder(tmp_path / "schemas")
+    folder.writer("{", name="fermata.v1.SuspendEvent")
+    world = make_world(settings={"registry.url": stand_in.url, "schemas.path": str(folder.path)})
+    worker = world.start_worker()
+
+    def without_tenant(schema):
+        schema["fields"][:] = [field for field in schema["fields"] if field["name"] != "tenant"]
+
+    schema, code = evolution.of_another_version("SuspendEvent", without_tenant)
+    datum = records.make_suspend()
+    sent = world.send_suspend(datum, value=code.lie(datum))
+    world.wait(lambda: "may be in a file of schemas.path" in worker.log, "the partition to wait")
+    subject = f"/subjects/{world.topics['suspends']}-value/versions"
+    assert 1 <= stand_in.asked.count(subject) < 12
+    stand_in.answers[subject] = (200, [1])
+    version = {"subject": subject, "id": 77, "version": 1, "schema": json.dumps(schema)}
+    stand_in.answers[f"{subject}/1"] = (200, version)
+    world.wait_state(sent.id, "PENDING")
+    assert not world.read("dead_letters")
+
+
 def test_references_are_refused(make_world, stand_in):
     """A dead letter that says so."""
     world = make_world(settings={"registry.url": stand_in.url})

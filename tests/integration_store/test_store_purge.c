@@ -306,6 +306,30 @@ static void decisions_without_a_checkpoint_go_with_their_records(void **state)
 	assert_int_equal(count("checkpoint"), 1);
 }
 
+/* Ids are anybody's choice: behind the highest there is no next page, and not the first one again. */
+static void the_highest_id_is_the_end(void **state)
+{
+	(void)state;
+	struct purge_page page = {
+		.cluster_id = CLUSTER, .settled_before = BEFORE, .from_at = INT64_MIN, .rows = 1, .now = NOW
+	};
+	struct purge_swept swept;
+	struct error error = { 0 };
+
+	orphaned(2);
+	world_run("UPDATE fermata.decision SET decision_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff'");
+	assert_ok(store_orphans_purge(store, &page, arena, &swept, &error), error);
+	assert_int_equal(swept.looked, 1);
+	assert_true(swept.end);
+	settled(4, T0);
+	world_run("UPDATE fermata.checkpoint SET checkpoint_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff',"
+	          " appended_at = 9223372036854775807 WHERE checkpoint_id::text LIKE '%04'");
+	page.until_at = INT64_MAX;
+	assert_ok(store_rows_purge(store, &page, arena, &swept, &error), error);
+	assert_int_equal(swept.looked, 1);
+	assert_true(swept.end);
+}
+
 /* R2 from the beginning: routes that changed. What was purged gets no row; what is there is marked as ever. */
 static void the_ledger_brings_nothing_back(void **state)
 {
@@ -553,6 +577,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(live_gates_do_not_wait_behind_tombstones, setup, teardown),
 		cmocka_unit_test_setup_teardown(decisions_without_a_checkpoint_go_with_their_records, setup,
 		                                teardown),
+		cmocka_unit_test_setup_teardown(the_highest_id_is_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_ledger_brings_nothing_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_that_is_sealed_of_a_session_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_erased_gate_is_taken_back, setup, teardown),

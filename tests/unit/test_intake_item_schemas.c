@@ -45,6 +45,26 @@ static void a_partition_waits_and_the_others_go_on(void **state)
 	assert_int_equal(kafka.starts, 1); /* nothing was fetched again for it */
 }
 
+/* What a registry did not have may be there some time, and nobody says so. */
+static void without_news_it_is_tried_now_and_then(void **state)
+{
+	struct intake *intake = begin(state);
+	struct part *part;
+
+	feed(intake, 0, 0, "s1");
+	feed(intake, 0, 1, "u2");
+	part = intake_part(intake, SUSPENDS, 0);
+	part->news = news = 2;
+	look_at_parked(intake);
+	assert_true(part->parked);
+	part->tried_ms -= 60000;
+	look_at_parked(intake);
+	assert_false(part->parked);
+	assert_false(kafka.pauses);
+	run_well(intake);
+	assert_int_equal(next_of(SUSPENDS, 0), 2);
+}
+
 static void the_first_record_of_all_makes_a_row_that_can_wait(void **state)
 {
 	struct intake *intake = begin(state);
@@ -103,6 +123,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_partition_waits_and_the_others_go_on),
+		TEST(without_news_it_is_tried_now_and_then),
 		TEST(the_first_record_of_all_makes_a_row_that_can_wait),
 		TEST(a_restart_lets_go_and_meets_it_again),
 		TEST(one_that_goes_on_meets_a_full_batch),

@@ -122,6 +122,11 @@ static void test_its_other_names(void **state)
 	waits(catalog, "app.Old", "file.avsc");
 	waits(catalog, "c.Older", "file.avsc");
 	assert_true(passes(catalog, "app.Third"));
+	put("file.avsc", "{\"type\":" NEW_NAME "}");
+	assert_true(changed(catalog));
+	waits(catalog, "app.New", "file.avsc");
+	waits(catalog, "app.Old", "file.avsc");
+	assert_true(passes(catalog, "app.Third"));
 	put("file.avsc", "{\"type\":\"record\",\"name\":\"New\",\"aliases\":");
 	assert_true(changed(catalog));
 	waits(catalog, "app.Third", "file.avsc");
@@ -174,7 +179,9 @@ static void test_what_was_written(void **state)
 	assert_int_equal(want.kind, WANT_STATE);
 	assert_true(catalog_is_broken(catalog, &want, text, sizeof(text)));
 	assert_non_null(strstr(text, "app.State/2.avsc"));
+	assert_false(catalog_is_denied(catalog, &want));
 	catalog_deny(catalog, &want, LONG_MS, NULL);
+	assert_true(catalog_is_denied(catalog, &want)); /* and it waits all the same */
 	assert_int_equal(misses(catalog, &in).kind, WANT_STATE);
 	assert_true(catalog_is_broken(catalog, &suspend, text, sizeof(text)));
 	assert_true(catalog_is_broken(catalog, &sealed, text, sizeof(text)));
