@@ -383,7 +383,7 @@ struct checkpoint_filter {
 	size_t limit; /* 0: 1,000,000 */
 };
 
-/* Rows by time of suspension, oldest first, a page at a time; stops when each returns false. The arena is
+/* Rows in the order in which Kafka got their suspends, oldest first, a page at a time; stops when each returns false. The arena is
  * used for one page and reset between pages. No transaction is open meanwhile: each may call the store. */
 typedef bool store_each_checkpoint(void *context, const struct checkpoint *checkpoint);
 FM_MUSTCHECK enum fate store_checkpoints(struct store *store, const struct checkpoint_filter *filter,

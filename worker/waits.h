@@ -33,7 +33,7 @@ typedef void waits_say(void *context, const char *what, const char *mend);
 /* Says each thing that waits for longer than its topic keeps records, or will; now in us. Pure. Returns how many. */
 size_t waits_judge(const struct waits *waits, int64_t now, waits_say *say, void *context);
 
-/* At the start, then once a day, at the checkpoints that are the oldest: warns in the log. *at_ms is 0 at first. Kafka or
+/* At the start, then once a day, at the checkpoints that are the oldest, settled ones that are kept among them: warns in the log. *at_ms is 0 at first. Kafka or
  * PostgreSQL away: another time. */
 void waits_tick(struct worker *worker, struct store *store, struct arena *arena, int64_t *at_ms);
 
