@@ -10,7 +10,8 @@
 #endif
 #include <string.h>
 
-#define BUFFER_FIRST 256 /* bytes of the first allocation of a buffer */
+#define BUFFER_FIRST 256          /* bytes of the first allocation of a buffer */
+#define LARGE        (128 * 1024) /* with memory_keep_little: a piece of so many bytes, or the free end of a heap */
 
 static _Atomic uint64_t refusals;
 
@@ -263,6 +264,15 @@ void buffer_done(struct buffer *buffer)
 	memory_wipe(buffer->data, buffer->dirty);
 	free(buffer->data);
 	*buffer = (struct buffer){ .ceiling = buffer->ceiling };
+}
+
+void memory_keep_little(void)
+{
+#ifdef __GLIBC__
+	/* The values that it begins with: given by hand they stay. */
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE);
+	(void)mallopt(M_TRIM_THRESHOLD, LARGE);
+#endif
 }
 
 void memory_give_back(void)

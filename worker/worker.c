@@ -379,6 +379,7 @@ int worker_run(const struct config *config, const struct worker_options *options
 	sigset_t set;
 	log_setup((enum log_level)config_choice(config, PARAM_LOG_LEVEL),
 	          (enum log_format)config_choice(config, PARAM_LOG_FORMAT));
+	memory_keep_little();
 	block_signals(&set);
 	worker_init(&worker, config);
 	struct health health = { 0 };

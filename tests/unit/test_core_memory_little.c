@@ -1,0 +1,99 @@
+// links: core
+// What a burst in another thread left in its heap goes back to the system, though no malloc_trim reaches it. A program of its
+// own, for it is a setting of the whole process.
+#include "core/memory.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define OWN_ALLOCATOR
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OWN_ALLOCATOR
+#endif
+
+#define PIECES 400
+#define PIECE  ((size_t)40000) /* small enough for the heap */
+#define ONE    ((size_t)24 << 20)
+
+static size_t resident(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%*u %lu", &pages), 1);
+	fclose(file);
+	return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+struct burst {
+	pthread_barrier_t made, over;
+	void *one; /* here, or the compiler makes nothing of it */
+	void *pieces[PIECES];
+};
+
+/* As a thread of librdkafka: what it has allocated others free, and it lives on. */
+static void *make(void *argument)
+{
+	struct burst *burst = argument;
+
+	burst->one = malloc(ONE); /* what glibc learns its limits from */
+	if (burst->one != NULL)
+		memset(burst->one, 1, ONE);
+	pthread_barrier_wait(&burst->made);
+	pthread_barrier_wait(&burst->made);
+	for (size_t i = 0; i < PIECES; i++) {
+		burst->pieces[i] = malloc(PIECE);
+		if (burst->pieces[i] != NULL)
+			memset(burst->pieces[i], 1, PIECE);
+	}
+	pthread_barrier_wait(&burst->made);
+	pthread_barrier_wait(&burst->over);
+	return NULL;
+}
+
+static void a_burst_leaves_little(void **state)
+{
+	static struct burst burst;
+	pthread_t thread;
+
+	(void)state;
+	memory_keep_little();
+	pthread_barrier_init(&burst.made, NULL, 2);
+	pthread_barrier_init(&burst.over, NULL, 2);
+	size_t before = resident();
+	assert_int_equal(pthread_create(&thread, NULL, make, &burst), 0);
+	pthread_barrier_wait(&burst.made);
+	free(burst.one);
+	pthread_barrier_wait(&burst.made);
+	pthread_barrier_wait(&burst.made);
+	size_t most = resident();
+	for (size_t i = 0; i < PIECES; i++)
+		free(burst.pieces[i]);
+	memory_give_back();
+	size_t after = resident();
+	pthread_barrier_wait(&burst.over);
+	pthread_join(thread, NULL);
+#if defined(__GLIBC__) && !defined(OWN_ALLOCATOR)
+	assert_true(most > before + PIECES * PIECE / 2);
+	assert_true(after < before + PIECES * PIECE / 8);
+#else
+	(void)before, (void)most, (void)after;
+#endif
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(a_burst_leaves_little) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
