@@ -4,6 +4,7 @@
 is named inside `step`, `gate` and the gate's `action` is merged, everything else is replaced.
 """
 
+import base64
 import copy
 import hashlib
 import os
@@ -61,6 +62,11 @@ def _merge(base, over, inside=("step", "gate", "action")):
         else:
             base[key] = copy.deepcopy(value)
     return base
+
+
+def noise(length):
+    """Text of that many characters that hardly compresses."""
+    return base64.b64encode(os.urandom(length)).decode()[:length]
 
 
 def make_suspend(**over):

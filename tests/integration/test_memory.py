@@ -1,0 +1,88 @@
+"""A worker's memory is bounded by its settings, whatever lies on the topics: a backlog of the largest records, of records of
+very many values, of tiny ones, and of the resumes of all of them. deploy/README.md has the bound that operators reckon with."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import records
+from avrolib import Raw, long
+from letters import SUSPEND
+from waiting import wait_for
+
+MIB = 1 << 20
+PARTITIONS = 4
+SETTINGS = {key: f"{MIB}" for key in ("limits.record_bytes", "worker.batch_bytes", "worker.relay_bytes")}
+CEILING = 40 + 5 + 10 + PARTITIONS * (3 + 9)  # MiB, as deploy/README.md says, with all settings at 1 MiB
+BACKLOG_SECONDS = 240
+ENTRY = b"\x02\x20" + b"x" * 16 + b"\0\0\0\0"  # USER and 16 letters: of fewer bytes there would be too many values
+MOST_ENTRIES = 40_000
+
+pytestmark = pytest.mark.slow
+
+
+def peak_mib(worker):
+    """The most memory that it ever had, as the kernel counts it."""
+    status = Path(f"/proc/{worker.pid}/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) / 1024
+
+
+def largest():
+    """A record of all the bytes that are allowed, which compression makes no smaller than base 64 is."""
+    datum = records.make_suspend(history=[records.entry("USER", "")])
+    room = MIB - len(SUSPEND.encode(datum)) - 2  # the length of the text takes 2 bytes more
+    datum["history"][0]["content"] = records.noise(room)
+    return datum, SUSPEND.encode(datum)
+
+
+def fullest():
+    """A record of very many values."""
+    datum = records.make_suspend()
+    history = Raw(long(MOST_ENTRIES) + ENTRY * MOST_ENTRIES + long(0))
+    return datum, SUSPEND.lie(dict(datum, history=history))
+
+
+def smallest():
+    """A record of hardly anything."""
+    datum = records.make_suspend(history=[], config={}, tool_permissions={})
+    return datum, SUSPEND.encode(datum)
+
+
+BACKLOGS = {"largest": (largest, 96), "fullest": (fullest, 32), "smallest": (smallest, 3000)}
+
+
+def put(world, kind, values):
+    """On all partitions in turn."""
+    topic = world.topics[kind]
+    rows = [(topic, value, b"k", None, i % PARTITIONS) for i, value in enumerate(values)]
+    for at in range(0, len(rows), 16):
+        world.sender.send_all(rows[at : at + 16])
+
+
+def peak_until(world, state, count):
+    """The most memory of a worker that has nothing but a backlog before it."""
+    worker = world.start_worker()
+    sql = "SELECT count(*) FROM fermata.checkpoint WHERE state::text = %s"
+    wait_for(
+        lambda: world.sql(sql, state)[0][0] == count, f"{count} {state}", timeout=BACKLOG_SECONDS
+    )
+    peak = peak_mib(worker)
+    worker.stop(30)
+    return peak
+
+
+@pytest.mark.parametrize("what", BACKLOGS)
+def test_a_backlog_is_no_question_of_memory(make_world, what):
+    """Tens of times the bound stand on the topics, first to be taken in, then to be resumed."""
+    make, count = BACKLOGS[what]
+    world = make_world(partitions=PARTITIONS, settings=SETTINGS)
+    made = [make() for _ in range(count)]
+    assert len(made[0][1]) == MIB or what != "largest"
+    put(world, "suspends", [value for _, value in made])
+    asleep = peak_until(world, "PENDING", count)
+    approvals = [records.make_approval(datum, checkpoint_digest=None) for datum, _ in made]
+    put(world, "approvals", [records.encode_approval(each) for each in approvals])
+    resumed = peak_until(world, "RESUMED", count)
+    print(f"{what}: {asleep:.0f} and {resumed:.0f} MiB, at most {CEILING}")
+    assert max(asleep, resumed) < CEILING
