@@ -20,8 +20,8 @@ static void check_waits(struct doctor *doctor, struct reader *reader, struct sto
 	struct error error = { .fate = FATE_OK };
 	struct waits waits;
 
-	if (waits_ask(doctor->cli->config, reader, store, STORE_WAITS_ALL, KAFKA_PATIENCE_MS, arena, &waits,
-	              &error) != FATE_OK)
+	if (waits_ask(doctor->cli->config, reader, store, NULL, KAFKA_PATIENCE_MS, arena, &waits, &error) !=
+	    FATE_OK)
 		doctor_say_error(doctor, FINDING_WARNING, "waits", NULL, &error);
 	else if (waits_judge(&waits, clock_real_us(), say_wait, doctor) == 0)
 		doctor_say(doctor, FINDING_OK, "waits", NULL, "%" PRId64 " checkpoints wait, and are on %s too",

@@ -13,11 +13,17 @@ struct store_waits {
 	int64_t latest_expiry;  /* us: of all open gates; TIME_NONE: none expires */
 };
 
-/* All rows of fermata.checkpoint are looked at; or, where that is too much, the `most` with the lowest appended_at. */
-#define STORE_WAITS_ALL 0
+/* A part of fermata.checkpoint, in the order of appended_at. */
+struct store_waits_page {
+	int64_t after; /* the appended_at that the page before ended with, or TIME_NONE: the first one */
+	size_t most;   /* rows; and all that have the last one's appended_at */
+	bool goes_on;  /* set: there may be more, behind `after`, which is set, too */
+};
 
-/* lows: of every partition of suspends and approvals. The database must be migrated. */
+/* lows: of every partition of suspends and approvals. The database must be migrated. page: NULL for all rows. Of a
+ * page the answer is about its rows; what waits for its suspend is in the first one's, and latest_expiry is always of all. */
 FM_MUSTCHECK enum fate store_waits(struct store *store, const struct kafka_low *lows, size_t lows_len,
-                                   size_t most, struct store_waits *ret_waits, struct error *error);
+                                   struct store_waits_page *page, struct store_waits *ret_waits,
+                                   struct error *error);
 
 #endif

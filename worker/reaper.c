@@ -50,7 +50,7 @@ struct reaper {
 	bool goes_on; /* something is left to do: the next tick comes soon */
 	int64_t sweep_at_ms;
 	int64_t days_at_ms;
-	int64_t waits_at_ms;
+	struct waits_walk waits;
 
 	struct ends approvals;
 	struct ends suspends;
@@ -324,7 +324,7 @@ void *reaper_thread(void *argument)
 			fate = retention_tick(&reaper.retention, &error);
 		reaper.goes_on = reaper.goes_on || retention_goes_on(&reaper.retention);
 		if (fate == FATE_OK) {
-			waits_tick(worker, reaper.store, reaper.arena, &reaper.waits_at_ms);
+			waits_tick(worker, reaper.store, reaper.arena, &reaper.waits);
 			worker_part_ok(worker, PART_REAPER, true);
 		} else {
 			worker_part_waits(worker, PART_REAPER, &error);

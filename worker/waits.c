@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define US_PER_MS  INT64_C(1000)
-#define DAY_MS     INT64_C(86400000)
-#define SOON_MS    INT64_C(600000)
-#define ASK_MS     2000
-#define LOOKED_MAX 10000 /* rows: a moment's work, on a table of any size */
+#define US_PER_MS INT64_C(1000)
+#define DAY_MS    INT64_C(86400000)
+#define SOON_MS   INT64_C(600000)
+#define ASK_MS    2000
+#define PAGE_ROWS 10000 /* a moment's work */
 
 /* ---- asking ---- */
 
@@ -60,20 +60,22 @@ static int64_t retention_of(const struct config *config, const char *topic, int 
 	return waits_retention(text);
 }
 
-enum fate waits_ask(const struct config *config, struct reader *ends, struct store *store, size_t most,
-                    int timeout_ms, struct arena *arena, struct waits *ret_waits, struct error *error)
+enum fate waits_ask(const struct config *config, struct reader *ends, struct store *store,
+                    struct store_waits_page *page, int timeout_ms, struct arena *arena,
+                    struct waits *ret_waits, struct error *error)
 {
 	const char *suspends = config_text(config, PARAM_TOPICS_SUSPENDS);
 	const char *approvals = config_text(config, PARAM_TOPICS_APPROVALS);
 	struct kafka_low *lows = NULL;
 	size_t len = 0;
-	*ret_waits = (struct waits){ .config = config };
+	*ret_waits =
+		(struct waits){ .config = config, .suspends_ms = WAITS_UNKNOWN, .approvals_ms = WAITS_UNKNOWN };
 	enum fate fate = add_lows(ends, suspends, timeout_ms, arena, &lows, &len, error);
 	if (fate == FATE_OK)
 		fate = add_lows(ends, approvals, timeout_ms, arena, &lows, &len, error);
 	if (fate == FATE_OK)
-		fate = store_waits(store, lows, len, most, &ret_waits->found, error);
-	if (fate != FATE_OK)
+		fate = store_waits(store, lows, len, page, &ret_waits->found, error);
+	if (fate != FATE_OK || (page != NULL && page->goes_on))
 		return fate;
 	ret_waits->suspends_ms = retention_of(config, suspends, timeout_ms);
 	ret_waits->approvals_ms =
@@ -178,18 +180,43 @@ static void say_in_log(void *context, const char *what, const char *mend)
 	log_warn("waits", "%s; %s", what, mend);
 }
 
-void waits_tick(struct worker *worker, struct store *store, struct arena *arena, int64_t *at_ms)
+/* Pages come in the order of their times, so the first that has any has the oldest. */
+static void add_page(struct store_waits *sum, const struct store_waits *page)
+{
+	sum->waiting += page->waiting;
+	if (sum->oldest == TIME_NONE)
+		sum->oldest = page->oldest;
+	sum->gone += page->gone;
+	sum->decisions += page->decisions;
+	sum->decisions_gone += page->decisions_gone;
+	sum->latest_expiry = page->latest_expiry;
+}
+
+static void begin_walk(struct waits_walk *walk)
+{
+	walk->page = (struct store_waits_page){ .after = TIME_NONE, .most = PAGE_ROWS };
+	walk->sum = (struct store_waits){ .oldest = TIME_NONE, .latest_expiry = TIME_NONE };
+}
+
+void waits_tick(struct worker *worker, struct store *store, struct arena *arena, struct waits_walk *walk)
 {
 	struct error error;
 	struct waits waits;
-	if (clock_mono_ms() < *at_ms)
+	if (clock_mono_ms() < walk->at_ms)
 		return;
-	*at_ms = clock_mono_ms() + DAY_MS;
-	if (waits_ask(worker->config, worker->ends, store, LOOKED_MAX, ASK_MS, arena, &waits, &error) ==
+	if (!walk->page.goes_on)
+		begin_walk(walk);
+	if (waits_ask(worker->config, worker->ends, store, &walk->page, ASK_MS, arena, &waits, &error) !=
 	    FATE_OK) {
-		(void)waits_judge(&waits, clock_real_us(), say_in_log, NULL);
+		walk->at_ms = clock_mono_ms() + SOON_MS;
+		walk->page.goes_on = false;
+		log_error(LOG_LEVEL_DEBUG, "waits", &error);
 		return;
 	}
-	*at_ms = clock_mono_ms() + SOON_MS;
-	log_error(LOG_LEVEL_DEBUG, "waits", &error);
+	add_page(&walk->sum, &waits.found);
+	if (walk->page.goes_on)
+		return;
+	walk->at_ms = clock_mono_ms() + DAY_MS;
+	waits.found = walk->sum;
+	(void)waits_judge(&waits, clock_real_us(), say_in_log, NULL);
 }

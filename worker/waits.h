@@ -19,10 +19,10 @@ struct waits {
 		approvals_ms; /* retention.ms, or WAITS_FOR_EVER, or WAITS_UNKNOWN: the brokers do not say */
 };
 
-/* Asks Kafka and the database. most: as for store_waits. What is asked for lives in the arena until the call is over. */
+/* Asks Kafka and the database. page: as for store_waits; how long topics keep records is asked for with the last one only. What is asked for lives in the arena until the call is over. */
 FM_MUSTCHECK enum fate waits_ask(const struct config *config, struct reader *ends, struct store *store,
-                                 size_t most, int timeout_ms, struct arena *arena, struct waits *ret_waits,
-                                 struct error *error);
+                                 struct store_waits_page *page, int timeout_ms, struct arena *arena,
+                                 struct waits *ret_waits, struct error *error);
 
 /* A topic's retention.ms as the broker tells it, in ms. WAITS_FOR_EVER for -1, and for what is more microseconds than there
  * are numbers: the largest one is another way to say for ever. */
@@ -33,8 +33,15 @@ typedef void waits_say(void *context, const char *what, const char *mend);
 /* Says each thing that waits for longer than its topic keeps records, or will; now in us. Pure. Returns how many. */
 size_t waits_judge(const struct waits *waits, int64_t now, waits_say *say, void *context);
 
-/* At the start, then once a day, at the checkpoints that are the oldest, settled ones that are kept among them: warns in the log. *at_ms is 0 at first. Kafka or
- * PostgreSQL away: another time. */
-void waits_tick(struct worker *worker, struct store *store, struct arena *arena, int64_t *at_ms);
+/* A worker's walk over all checkpoints, a page a tick: most of them may be settled, and kept. */
+struct waits_walk {
+	int64_t at_ms; /* when the next page is due; 0 at first */
+	struct store_waits_page page;
+	struct store_waits sum; /* of the pages that were looked at */
+};
+
+/* At the start, then once a day: looks at a page, and behind the last one warns in the log. Kafka or PostgreSQL away:
+ * another time, from the beginning. */
+void waits_tick(struct worker *worker, struct store *store, struct arena *arena, struct waits_walk *walk);
 
 #endif

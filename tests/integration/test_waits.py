@@ -66,6 +66,31 @@ def test_a_checkpoint_outlives_its_record(make_world):
     assert world.sql("SELECT DISTINCT state::text FROM fermata.checkpoint") == [("RESUMED",)]
 
 
+MANY_SETTLED = (  # like the one that is there, and older
+    "INSERT INTO fermata.checkpoint SELECT (jsonb_populate_record(c, jsonb_build_object("
+    "'checkpoint_id', gen_random_uuid(), 'appended_at', c.appended_at - 1000 * n))).*"
+    " FROM fermata.checkpoint c, generate_series(1, %s) n WHERE checkpoint_id = %s"
+)
+
+
+def test_what_waits_is_found_among_what_is_settled(make_world):
+    """However many rows are kept: a worker looks at all of them, a page after the other."""
+    world = make_world(partitions=1)
+    worker = world.start_worker()
+    settled = pending(world)
+    resume(world, settled, "APPROVED", world.decide(settled))
+    waiting = pending(world)
+    early = world.send_approval(records.make_approval(records.make_suspend()))
+    world.wait_decision(early.decision_id, "waiting")
+    let_go(world, "suspends", "approvals")
+    worker.stop()
+    world.sql(MANY_SETTLED, 20_500, settled.id)
+    again = world.start_worker()
+    wait_for(lambda: "1 of 1 checkpoints that wait have no record" in again.log, lambda: again.log[-2000:])
+    wait_for(lambda: "1 of 1 decisions that wait" in again.log, lambda: again.log[-2000:])
+    resume(world, waiting, "APPROVED", world.decide(waiting))
+
+
 def test_a_decision_outlives_its_record(make_world):
     """UNCLAIMED, and one of two of a quorum: they count when their suspend, or the other, has come."""
     world = make_world()
