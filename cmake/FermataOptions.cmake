@@ -35,6 +35,13 @@ include(CheckLinkerFlag)
 if(FERMATA_SANITIZE)
 	target_compile_options(fermata_options INTERFACE -fsanitize=${FERMATA_SANITIZE} -fno-sanitize-recover=all)
 	target_link_options(fermata_options INTERFACE -fsanitize=${FERMATA_SANITIZE})
+	# clang links the sanitizer's runtime into each of a hundred test programs: half a second of a processor with GNU ld.
+	if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+		check_linker_flag(C -fuse-ld=lld have_lld)
+		if(have_lld)
+			target_link_options(fermata_options INTERFACE -fuse-ld=lld)
+		endif()
+	endif()
 else()
 	# The compiler options hardening guide of the OpenSSF, each one probed.
 	foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection=full

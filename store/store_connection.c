@@ -29,7 +29,10 @@ struct store {
  * $1: only for this transaction, which is what can be had behind a pooler. $2: plan each statement once. Where a
  * parameter is an array PostgreSQL takes the plan that it has for the dearer one and makes another for each call: for a
  * lone decision planning took longer than all that was planned.
- * The times end what holds locks and does not go on.
+ * The times end what holds locks and does not go on. Who waits for a row waits up to twice, first for its place
+ * in the queue and then for who holds the row, and each wait has lock_timeout: twice that is less than
+ * statement_timeout, so that the error is the one that names a lock; and once is more than what a process that
+ * stopped in the middle of a transaction may still hold it.
  * A plan that was made while the tables were empty is kept for the life of the connection, so none may hang on
  * their size: scans, hashes and merges are off, for every statement is written to go by an index, and joins say
  * `key = ANY (ARRAY[other.key])`, which can only be carried out by looking key up in its index for each of the
@@ -43,7 +46,7 @@ static const struct statement session_settings = {
 	" ('client_min_messages', 'warning'),"
 	" ('synchronous_commit', 'on'),"
 	" ('idle_in_transaction_session_timeout', '30s'),"
-	" ('lock_timeout', '60s'),"
+	" ('lock_timeout', '40s'),"
 	" ('statement_timeout', '120s'),"
 	" ('enable_seqscan', 'off'),"
 	" ('enable_hashjoin', 'off'),"

@@ -19,7 +19,7 @@ static const char lock_text[] = "SELECT pg_catalog.set_config('statement_timeout
 								" pg_catalog.set_config('idle_in_transaction_session_timeout', '30s', true),"
 								" pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);"
 								"SELECT pg_catalog.pg_advisory_xact_lock(1179996749, 1);"
-								"SELECT pg_catalog.set_config('lock_timeout', '60s', true)";
+								"SELECT pg_catalog.set_config('lock_timeout', '40s', true)";
 
 /* Looked for first: CREATE SCHEMA IF NOT EXISTS wants the right to create one even where it is there. */
 static const char has_schema_text[] =
