@@ -202,14 +202,16 @@ static int group_teardown(void **state)
 	return 0;
 }
 
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_is_pending_now_is_handed_over, setup),
-		cmocka_unit_test_setup(without_its_action_it_says_none, setup),
-		cmocka_unit_test_setup(what_has_changed_since_is_left_to_the_relay, setup),
-		cmocka_unit_test_setup(what_changed_nothing_is_not_told, setup),
-		cmocka_unit_test_setup(what_another_process_publishes_is_not_encoded, setup),
+		TEST(what_is_pending_now_is_handed_over),
+		TEST(without_its_action_it_says_none),
+		TEST(what_has_changed_since_is_left_to_the_relay),
+		TEST(what_changed_nothing_is_not_told),
+		TEST(what_another_process_publishes_is_not_encoded),
 	};
 	return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

@@ -61,24 +61,46 @@ static int64_t waited(void)
 	return clock_mono_ms() - began_ms;
 }
 
-static void a_few_do_not_wait(void **state)
+/* What was published last, and how long after its beginning the next one then is: also while intake is behind. */
+static const struct {
+	size_t resumes, gates;
+	int64_t wait_ms, behind_ms; /* 0: at once; not longer */
+} loads[] = {
+	/* a few do not wait */
+	{ 1, 0, 0, 0 },
+	{ 3, 0, 0, 0 },
+	{ 7, 1, 0, 0 },
+	{ 0, 15, 0, 0 },
+	/* the more gate events, the longer they wait, up to an end */
+	{ 0, 32, 200, 0 },
+	{ 0, 64, 400, 0 },
+	{ 0, 499, 400, 0 },
+	{ 8, 300, 40, 400 }, /* there are resumes among them */
+	{ 7, 200, 40, 0 },   /* a few among many suspends */
+	/* a full one does not wait: it shows that more are there already */
+	{ 500, 0, 0, 0 },
+	{ 3, 500, 0, 0 },
+};
+
+static int64_t after_ms(int64_t wait_ms)
 {
-	(void)state;
-	published(1, 0);
-	assert_int_equal(relay.gather_ms, 0);
-	published(7, 1);
-	assert_int_equal(relay.gather_ms, 0);
-	published(0, 15);
-	assert_int_equal(relay.gather_ms, 0);
+	return wait_ms == 0 ? 0 : began_ms + wait_ms;
 }
 
-static void a_full_one_does_not_wait(void **state)
+static void what_was_published_says_how_long_the_next_one_waits(void **state)
 {
 	(void)state;
-	published(500, 0);
-	assert_int_equal(relay.gather_ms, 0);
-	published(3, 500);
-	assert_int_equal(relay.gather_ms, 0);
+	for (int behind = 0; behind <= 1; behind++) {
+		atomic_store(&worker.behind, behind);
+		for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+			int64_t wanted_ms = after_ms(loads[i].wait_ms), behind_ms = after_ms(loads[i].behind_ms);
+			published(loads[i].resumes, loads[i].gates);
+			if (relay.gather_ms != wanted_ms || relay.gather_behind_ms != behind_ms)
+				print_error("after %zu resumes and %zu gate events:\n", loads[i].resumes, loads[i].gates);
+			assert_int_equal(relay.gather_ms, wanted_ms);
+			assert_int_equal(relay.gather_behind_ms, behind_ms);
+		}
+	}
 }
 
 static void gate_events_wait(void **state)
@@ -88,19 +110,6 @@ static void gate_events_wait(void **state)
 	wake(false);
 	assert_true(waited() >= 100);
 	assert_int_equal(relay.gather_ms, 0);
-}
-
-static void the_more_gate_events_the_longer_they_wait_up_to_an_end(void **state)
-{
-	(void)state;
-	published(0, 32);
-	assert_int_equal(relay.gather_ms, began_ms + 200);
-	published(0, 64);
-	assert_int_equal(relay.gather_ms, began_ms + 400);
-	published(0, 499);
-	assert_int_equal(relay.gather_ms, began_ms + 400);
-	published(8, 300); /* there are resumes among them */
-	assert_int_equal(relay.gather_ms, began_ms + 40);
 }
 
 static void a_decision_ends_the_wait_for_gate_events(void **state)
@@ -129,19 +138,6 @@ static void while_intake_is_behind_they_wait_longer(void **state)
 	published(8, 0);
 	wake(true);
 	assert_true(waited() >= 400);
-	assert_int_equal(relay.gather_behind_ms, 0);
-}
-
-static void a_few_among_many_suspends_do_not(void **state)
-{
-	(void)state;
-	atomic_store(&worker.behind, true);
-	published(7, 200);
-	assert_int_equal(relay.gather_ms, began_ms + 40);
-	assert_int_equal(relay.gather_behind_ms, 0);
-	published(500, 0);
-	assert_int_equal(relay.gather_behind_ms, 0);
-	published(3, 0);
 	assert_int_equal(relay.gather_behind_ms, 0);
 }
 
@@ -179,14 +175,11 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_few_do_not_wait),
-		TEST(a_full_one_does_not_wait),
+		TEST(what_was_published_says_how_long_the_next_one_waits),
 		TEST(gate_events_wait),
-		TEST(the_more_gate_events_the_longer_they_wait_up_to_an_end),
 		TEST(a_decision_ends_the_wait_for_gate_events),
 		TEST(decisions_by_the_dozen_wait_for_more),
 		TEST(while_intake_is_behind_they_wait_longer),
-		TEST(a_few_among_many_suspends_do_not),
 		TEST(that_intake_has_caught_up_ends_the_wait),
 		TEST(the_time_that_the_transaction_took_counts),
 		TEST(an_end_ends_the_wait),

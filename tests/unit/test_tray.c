@@ -216,18 +216,20 @@ static void nothing_is_left_when_it_is_cleared(void **state)
 	assert_int_equal(tray.bytes, 0);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_is_there_is_given_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_was_taken_is_good_until_it_is_washed, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_other_version_is_given, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_later_one_takes_the_place, setup, teardown),
-		cmocka_unit_test_setup_teardown(nothing_lies_there_for_long, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_full_tray_keeps_what_it_has, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_has_no_room_is_not_there_in_an_older_version, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_nobody_asked_for_is_swept, setup, teardown),
-		cmocka_unit_test_setup_teardown(nothing_is_left_when_it_is_cleared, setup, teardown),
+		TEST(what_is_there_is_given_once),
+		TEST(what_was_taken_is_good_until_it_is_washed),
+		TEST(no_other_version_is_given),
+		TEST(the_later_one_takes_the_place),
+		TEST(nothing_lies_there_for_long),
+		TEST(a_full_tray_keeps_what_it_has),
+		TEST(what_has_no_room_is_not_there_in_an_older_version),
+		TEST(what_nobody_asked_for_is_swept),
+		TEST(nothing_is_left_when_it_is_cleared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
