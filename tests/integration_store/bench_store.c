@@ -344,6 +344,5 @@ int main(int argc, char **argv)
 	       (long long)world_number("SELECT pg_table_size('fermata.checkpoint') / 1024"),
 	       (long long)world_number("SELECT pg_indexes_size('fermata.checkpoint') / 1024"));
 	arena_free(arena);
-	world_end();
-	return 0;
+	return world_end(0);
 }

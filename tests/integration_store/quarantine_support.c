@@ -2,32 +2,12 @@
 
 #include <stdio.h>
 
-static const struct shard shard = { CLUSTER, "resumes", 0 };
-static const uint8_t routes[32] = { 1 };
-
-struct arena *arena;
-struct store *store;
 struct error error;
 
 int begin_quarantine(void **state)
 {
 	(void)state;
-	world_run("TRUNCATE fermata.checkpoint, fermata.payload, fermata.decision, fermata.outbox,"
-	          " fermata.gate_outbox, fermata.expiry, fermata.ledger_offset, fermata.resumes_topic,"
-	          " fermata.installation");
-	world_run("ALTER TABLE fermata.audit DISABLE TRIGGER audit_is_kept; DELETE FROM fermata.audit;"
-	          "ALTER TABLE fermata.audit ENABLE TRIGGER audit_is_kept");
-	arena = arena_new((size_t)1 << 26);
-	store = open_store("operator");
-	return 0;
-}
-
-int end_quarantine(void **state)
-{
-	(void)state;
-	store_close(store);
-	arena_free(arena);
-	return 0;
+	return begin_test(open_store("operator"), (size_t)1 << 26);
 }
 
 /* ---- rows in quarantine ---- */

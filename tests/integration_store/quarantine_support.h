@@ -5,18 +5,14 @@
 #include <pthread.h>
 
 #include "store/store_way_out.h"
-#include "tests/integration_store/store_support.h"
+#include "tests/integration_store/store_fixture.h"
 
 #define NOW    (T0 + 7200000000)
 #define BROKEN "its tag does not fit its bytes"
 
-/* Of one test: begin_quarantine empties the tables and makes them. */
-extern struct arena *arena;
-extern struct store *store;
 extern struct error error;
 
 int begin_quarantine(void **state);
-int end_quarantine(void **state);
 
 /* Even numbers are of shard 0. One is decided, the other open; BROKEN is why both are QUARANTINED. */
 void make_decided(uint32_t number);

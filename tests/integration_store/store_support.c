@@ -85,12 +85,13 @@ bool world_begin(bool empty)
 	return true;
 }
 
-void world_end(void)
+int world_end(int failed)
 {
 	PQfinish(own);
 	run_as_admin("DROP", "WITH (FORCE)");
 	free(dsn);
 	free(admin_dsn);
+	return failed;
 }
 
 const char *world_dsn(void)

@@ -17,7 +17,11 @@
 
 /* Makes a database and migrates it, unless `empty`. Returns false, having said so, when there is no server. */
 bool world_begin(bool empty);
-void world_end(void);
+/* Takes it away. Returns what it is given: how many tests failed, for main to end with. */
+int world_end(int failed);
+/* The end of a main: runs the tests beside a database that is migrated, or says that there is no server. */
+#define run_in_world(tests)                                                                                  \
+	(world_begin(false) ? world_end(cmocka_run_group_tests(tests, NULL, NULL)) : SKIPPED)
 /* The connection string of the database (or of the one that another role sees). */
 const char *world_dsn(void);
 char *world_dsn_as(const char *role, const char *password); /* to be freed */

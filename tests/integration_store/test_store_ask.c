@@ -1,32 +1,23 @@
 /* What people ask, and what the reaper does. */
-#include "tests/integration_store/store_support.h"
+#include "tests/integration_store/store_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static struct store *store;
-static struct arena *arena;
 static struct arena *pages;
 
 static int setup(void **state)
 {
 	(void)state;
-	store = open_asking("ask");
-	arena = arena_new((size_t)64 * 1024 * 1024);
 	pages = arena_new((size_t)2 * 1024 * 1024); /* enough for a page, not for the table */
-	assert_true(arena != NULL && pages != NULL);
-	return 0;
+	assert_non_null(pages);
+	return begin_test(open_asking("ask"), (size_t)64 * 1024 * 1024);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
-	store_close(store);
-	arena_free(arena);
 	arena_free(pages);
-	world_run("TRUNCATE fermata.checkpoint, fermata.payload, fermata.decision, fermata.outbox,"
-	          " fermata.gate_outbox, fermata.expiry, fermata.unclaimed");
-	return 0;
+	return end_test(state);
 }
 
 /* ---- listing ---- */
@@ -292,19 +283,15 @@ static void what_is_never_claimed_goes(void **state)
 	store_close(other);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(lists_are_filtered_and_paged, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_store_may_be_asked_while_it_lists, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_list_goes_by_the_index, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_expires_is_claimed_by_one, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_never_claimed_goes, setup, teardown),
+		TEST(lists_are_filtered_and_paged), TEST(the_store_may_be_asked_while_it_lists),
+		TEST(a_list_goes_by_the_index),     TEST(what_expires_is_claimed_by_one),
+		TEST(what_is_never_claimed_goes),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }

@@ -1,32 +1,12 @@
 /* A batch of intake: what is written comes back whole, what is stale or refused leaves nothing. */
-#include "tests/integration_store/store_support.h"
+#include "tests/integration_store/store_fixture.h"
 
 #include <string.h>
-
-struct fixture {
-	struct store *store;
-	struct arena *arena;
-};
-
-static struct fixture fixture;
 
 static int setup(void **state)
 {
 	(void)state;
-	fixture.store = open_store("batch");
-	fixture.arena = arena_new((size_t)64 * 1024 * 1024);
-	assert_non_null(fixture.arena);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	store_close(fixture.store);
-	arena_free(fixture.arena);
-	world_run("TRUNCATE fermata.checkpoint, fermata.payload, fermata.decision, fermata.outbox,"
-	          " fermata.gate_outbox, fermata.expiry, fermata.unclaimed, fermata.kafka_offset");
-	return 0;
+	return begin_test(open_store("batch"), (size_t)64 * 1024 * 1024);
 }
 
 static void assert_view(struct view a, struct view b)
@@ -99,27 +79,17 @@ static void assert_state(const struct checkpoint *a, const struct checkpoint *b)
 	assert_int_equal(a->changed_at, b->changed_at);
 }
 
-static struct checkpoint *load(uint32_t number)
-{
-	struct uuid id = uuid_of(number);
-	struct batch_loaded loaded = begin_batch(fixture.store, fixture.arena, NULL, &id, 1, NULL);
-
-	store_rollback(fixture.store);
-	assert_int_equal(loaded.checkpoints_len, 1);
-	return loaded.checkpoints[0];
-}
-
 static void a_checkpoint_comes_back_whole(void **state)
 {
 	(void)state;
 	struct error error = { 0 };
-	struct checkpoint *made = make_checkpoint(fixture.arena, 1, 3000);
-	insert_checkpoint(fixture.store, fixture.arena, made);
+	struct checkpoint *made = make_checkpoint(arena, 1, 3000);
+	insert_checkpoint(store, arena, made);
 	struct checkpoint *loaded = load(1);
 	assert_event(made, loaded);
 	assert_state(made, loaded);
 	assert_true(view_is_null(loaded->sealed.body));
-	assert_ok(store_payload(fixture.store, loaded, fixture.arena, &error), error);
+	assert_ok(store_payload(store, loaded, arena, &error), error);
 	assert_view(loaded->sealed.body, made->sealed.body);
 	assert_int_equal(world_number("SELECT count(*) FROM fermata.expiry WHERE sent_at IS NULL"), 1);
 	assert_int_equal(world_number("SELECT version FROM fermata.gate_outbox"), made->version);
@@ -130,7 +100,7 @@ static void a_checkpoint_comes_back_whole(void **state)
 static void what_is_optional_comes_back_absent(void **state)
 {
 	(void)state;
-	struct checkpoint *made = make_checkpoint(fixture.arena, 2, 0);
+	struct checkpoint *made = make_checkpoint(arena, 2, 0);
 	made->has_risk = false;
 	made->risk = RISK_LOW;
 	made->approvers_len = 0;
@@ -139,7 +109,7 @@ static void what_is_optional_comes_back_absent(void **state)
 	made->traceparent = VIEW_NULL;
 	made->tracestate = VIEW_NULL;
 	made->title = VIEW_LITERAL("");
-	insert_checkpoint(fixture.store, fixture.arena, made);
+	insert_checkpoint(store, arena, made);
 	struct checkpoint *loaded = load(2);
 	assert_event(made, loaded);
 	assert_int_equal(world_number("SELECT count(*) FROM fermata.expiry"), 0);
@@ -151,11 +121,11 @@ static void odd_times_stand_in_the_tables_and_in_the_view(void **state)
 	(void)state;
 	static const int64_t times[] = { INT64_MIN, INT64_MIN + 1, -1, 0, INT64_MAX };
 	for (uint32_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-		struct checkpoint *made = make_checkpoint(fixture.arena, 10 + i, 5);
+		struct checkpoint *made = make_checkpoint(arena, 10 + i, 5);
 		made->suspended_at = times[i];
 		made->appended_at = times[i];
 		made->expires_at = times[i]; /* the first of them is "none" */
-		insert_checkpoint(fixture.store, fixture.arena, made);
+		insert_checkpoint(store, arena, made);
 		assert_event(made, load(10 + i));
 	}
 	assert_int_equal(world_number("SELECT count(*) FROM fermata.gates WHERE suspended_at IS NOT NULL"), 5);
@@ -170,20 +140,20 @@ static void a_row_is_filled_later(void **state)
 	struct checkpoint unclaimed = {
 		.id = id, .state = GATE_UNCLAIMED, .decided_at = TIME_NONE, .changed_at = T0
 	};
-	struct decision *decision = make_decision(fixture.arena, 300, 3);
+	struct decision *decision = make_decision(arena, 300, 3);
 	const struct decision *inserts[] = { decision };
 	struct checkpoint_write row = { .checkpoint = &unclaimed, .insert = true, .unclaimed_add = 1 };
 	struct batch_write first = {
 		.checkpoints = &row, .checkpoints_len = 1, .inserts = inserts, .inserts_len = 1
 	};
 	decision->outcome = OUTCOME_WAITING;
-	begin_batch(fixture.store, fixture.arena, NULL, &id, 1, NULL);
-	assert_ok(store_batch_write(fixture.store, &first, &error), error);
-	assert_ok(store_commit(fixture.store, &error), error);
+	begin_batch(store, arena, NULL, &id, 1, NULL);
+	assert_ok(store_batch_write(store, &first, &error), error);
+	assert_ok(store_commit(store, &error), error);
 	assert_int_equal(world_number("SELECT decisions FROM fermata.unclaimed"), 1);
 
-	struct checkpoint *made = make_checkpoint(fixture.arena, 3, 100);
-	struct batch_loaded loaded = begin_batch(fixture.store, fixture.arena, NULL, &id, 1, made);
+	struct checkpoint *made = make_checkpoint(arena, 3, 100);
+	struct batch_loaded loaded = begin_batch(store, arena, NULL, &id, 1, made);
 	assert_false(loaded.checkpoints[0]->filled);
 	assert_int_equal(loaded.checkpoints[0]->state, GATE_UNCLAIMED);
 	assert_int_equal(loaded.highest[0], 0);
@@ -197,8 +167,8 @@ static void a_row_is_filled_later(void **state)
 	struct batch_write second = {
 		.checkpoints = &fill, .checkpoints_len = 1, .updates = updates, .updates_len = 1
 	};
-	assert_ok(store_batch_write(fixture.store, &second, &error), error);
-	assert_ok(store_commit(fixture.store, &error), error);
+	assert_ok(store_batch_write(store, &second, &error), error);
+	assert_ok(store_commit(store, &error), error);
 	assert_event(made, load(3));
 	assert_int_equal(world_number("SELECT count(*) FROM fermata.unclaimed"), 0);
 	assert_int_equal(world_number("SELECT count(*) FROM fermata.decision WHERE outcome = 'refused'"), 1);
@@ -210,10 +180,10 @@ static void decisions_come_back_whole_and_in_order(void **state)
 	struct error error = { 0 };
 	const struct decision *inserts[50];
 	for (uint32_t i = 0; i < 50; i++) {
-		struct decision *decision = make_decision(fixture.arena, 5000 - i, 4); /* ids fall, seq must grow */
+		struct decision *decision = make_decision(arena, 5000 - i, 4); /* ids fall, seq must grow */
 		if (i % 7 == 0) {
 			decision->has_edits = true;
-			decision->edits = make_checkpoint(fixture.arena, i, 64)->sealed;
+			decision->edits = make_checkpoint(arena, i, 64)->sealed;
 			memset(decision->edits.schema_sha256, 0, sizeof(decision->edits.schema_sha256));
 		}
 		decision->has_digest = i % 3 != 0;
@@ -226,16 +196,16 @@ static void decisions_come_back_whole_and_in_order(void **state)
 		}
 		inserts[i] = decision;
 	}
-	insert_checkpoint(fixture.store, fixture.arena, make_checkpoint(fixture.arena, 4, 10));
-	begin_batch(fixture.store, fixture.arena, NULL, NULL, 0, NULL);
+	insert_checkpoint(store, arena, make_checkpoint(arena, 4, 10));
+	begin_batch(store, arena, NULL, NULL, 0, NULL);
 	struct batch_write batch = { .inserts = inserts, .inserts_len = 50 };
-	assert_ok(store_batch_write(fixture.store, &batch, &error), error);
-	assert_ok(store_commit(fixture.store, &error), error);
+	assert_ok(store_batch_write(store, &batch, &error), error);
+	assert_ok(store_commit(store, &error), error);
 
 	struct decision **decisions;
 	size_t len;
 	struct uuid id = uuid_of(4);
-	assert_ok(store_decisions(fixture.store, &id, fixture.arena, &decisions, &len, &error), error);
+	assert_ok(store_decisions(store, &id, arena, &decisions, &len, &error), error);
 	assert_int_equal(len, 50);
 	for (size_t i = 0; i < len; i++) {
 		const struct decision *a = inserts[i];
@@ -277,14 +247,14 @@ static void a_batch_sees_the_decisions_that_matter(void **state)
 	struct error error = { 0 };
 	const struct decision *inserts[6];
 	for (uint32_t i = 0; i < 6; i++) {
-		struct decision *decision = make_decision(fixture.arena, 600 + i, i < 3 ? 5 : 6);
+		struct decision *decision = make_decision(arena, 600 + i, i < 3 ? 5 : 6);
 		decision->outcome = (enum outcome)(i % 3);
 		inserts[i] = decision;
 	}
-	begin_batch(fixture.store, fixture.arena, NULL, NULL, 0, NULL);
+	begin_batch(store, arena, NULL, NULL, 0, NULL);
 	struct batch_write batch = { .inserts = inserts, .inserts_len = 6 };
-	assert_ok(store_batch_write(fixture.store, &batch, &error), error);
-	assert_ok(store_commit(fixture.store, &error), error);
+	assert_ok(store_batch_write(store, &batch, &error), error);
+	assert_ok(store_commit(store, &error), error);
 
 	struct uuid checkpoint = uuid_of(5);
 	struct uuid ids[] = { uuid_of(605), uuid_of(601), uuid_of(999) };
@@ -297,8 +267,8 @@ static void a_batch_sees_the_decisions_that_matter(void **state)
 		.count_unclaimed = true,
 	};
 	struct batch_loaded loaded;
-	assert_ok(store_batch_begin(fixture.store, &request, fixture.arena, &loaded, &error), error);
-	store_rollback(fixture.store);
+	assert_ok(store_batch_begin(store, &request, arena, &loaded, &error), error);
+	store_rollback(store);
 	assert_int_equal(loaded.decisions_len, 3); /* 600 counted, 601 waiting, and 605 by its id */
 	assert_memory_equal(&loaded.decisions[0]->id, &inserts[0]->id, sizeof(struct uuid));
 	assert_memory_equal(&loaded.decisions[1]->id, &inserts[1]->id, sizeof(struct uuid));
@@ -315,22 +285,22 @@ static void positions_move_by_compare_and_set(void **state)
 	struct move stale = move_of(0, 9, 12);
 	struct move good = move_of(0, 10, 20);
 
-	assert_false(begin_batch(fixture.store, fixture.arena, &first, NULL, 0, NULL).stale);
-	assert_ok(store_commit(fixture.store, &error), error);
-	assert_true(begin_batch(fixture.store, fixture.arena, &again, NULL, 0, NULL).stale);
-	store_rollback(fixture.store);
-	struct batch_loaded loaded = begin_batch(fixture.store, fixture.arena, &stale, NULL, 0, NULL);
+	assert_false(begin_batch(store, arena, &first, NULL, 0, NULL).stale);
+	assert_ok(store_commit(store, &error), error);
+	assert_true(begin_batch(store, arena, &again, NULL, 0, NULL).stale);
+	store_rollback(store);
+	struct batch_loaded loaded = begin_batch(store, arena, &stale, NULL, 0, NULL);
 	assert_true(loaded.stale);
 	assert_int_equal(loaded.positions[0].next, 10);
-	store_rollback(fixture.store);
+	store_rollback(store);
 	good.has_last = false; /* over the end of a partition only */
-	loaded = begin_batch(fixture.store, fixture.arena, &good, NULL, 0, NULL);
+	loaded = begin_batch(store, arena, &good, NULL, 0, NULL);
 	assert_false(loaded.stale);
-	assert_ok(store_commit(fixture.store, &error), error);
+	assert_ok(store_commit(store, &error), error);
 
 	struct position *positions;
 	size_t len;
-	assert_ok(store_positions(fixture.store, CLUSTER, fixture.arena, &positions, &len, &error), error);
+	assert_ok(store_positions(store, CLUSTER, arena, &positions, &len, &error), error);
 	assert_int_equal(len, 1);
 	assert_view(positions[0].topic, VIEW_LITERAL("in"));
 	assert_int_equal(positions[0].next, 20);
@@ -338,14 +308,13 @@ static void positions_move_by_compare_and_set(void **state)
 	assert_int_equal(positions[0].last_offset, 9);
 	assert_int_equal(positions[0].last_digest[31], 9);
 	assert_int_equal(positions[0].waits, WAITS_NO);
-	assert_ok(store_position_waits(fixture.store, CLUSTER, "in", 0, WAITS_REGISTRY, &error), error);
-	assert_ok(store_positions(fixture.store, CLUSTER, fixture.arena, &positions, &len, &error), error);
+	assert_ok(store_position_waits(store, CLUSTER, "in", 0, WAITS_REGISTRY, &error), error);
+	assert_ok(store_positions(store, CLUSTER, arena, &positions, &len, &error), error);
 	assert_int_equal(positions[0].waits, WAITS_REGISTRY);
-	assert_ok(store_position_waits(fixture.store, CLUSTER, "in", 0, WAITS_NO, &error), error);
-	assert_fate(FATE_RETRY, store_position_waits(fixture.store, CLUSTER, "in", 7, WAITS_ALARM, &error),
-	            error);
+	assert_ok(store_position_waits(store, CLUSTER, "in", 0, WAITS_NO, &error), error);
+	assert_fate(FATE_RETRY, store_position_waits(store, CLUSTER, "in", 7, WAITS_ALARM, &error), error);
 	assert_int_equal(error.code, ERR_STALE);
-	assert_ok(store_positions(fixture.store, "another", fixture.arena, &positions, &len, &error), error);
+	assert_ok(store_positions(store, "another", arena, &positions, &len, &error), error);
 	assert_int_equal(len, 0);
 }
 
@@ -354,8 +323,8 @@ static void a_rolled_back_batch_leaves_nothing(void **state)
 	(void)state;
 	struct error error = { 0 };
 	struct move move = move_of(1, POSITION_NEW, 5);
-	struct checkpoint *made = make_checkpoint(fixture.arena, 7, 100);
-	const struct decision *decision = make_decision(fixture.arena, 700, 7);
+	struct checkpoint *made = make_checkpoint(arena, 7, 100);
+	const struct decision *decision = make_decision(arena, 700, 7);
 	struct checkpoint_write row = { .checkpoint = made,
 		                            .insert = true,
 		                            .fill = true,
@@ -368,9 +337,9 @@ static void a_rolled_back_batch_leaves_nothing(void **state)
 		                         .inserts = &decision,
 		                         .inserts_len = 1,
 		                         .notify = STORE_ALL_SHARDS };
-	begin_batch(fixture.store, fixture.arena, &move, &made->id, 1, made);
-	assert_ok(store_batch_write(fixture.store, &batch, &error), error);
-	store_rollback(fixture.store);
+	begin_batch(store, arena, &move, &made->id, 1, made);
+	assert_ok(store_batch_write(store, &batch, &error), error);
+	store_rollback(store);
 	assert_int_equal(world_number("SELECT (SELECT count(*) FROM fermata.checkpoint)"
 	                              " + (SELECT count(*) FROM fermata.payload)"
 	                              " + (SELECT count(*) FROM fermata.decision)"
@@ -386,26 +355,26 @@ static void a_row_that_is_there_makes_the_batch_stale(void **state)
 {
 	(void)state;
 	struct error error = { 0 };
-	struct checkpoint *made = make_checkpoint(fixture.arena, 8, 100);
-	const struct decision *decision = make_decision(fixture.arena, 800, 8);
+	struct checkpoint *made = make_checkpoint(arena, 8, 100);
+	const struct decision *decision = make_decision(arena, 800, 8);
 	struct checkpoint_write row = { .checkpoint = made, .insert = true, .fill = true };
 	struct batch_write rows = { .checkpoints = &row, .checkpoints_len = 1 };
 	struct batch_write decisions = { .inserts = &decision, .inserts_len = 1 };
 
-	insert_checkpoint(fixture.store, fixture.arena, made);
-	begin_batch(fixture.store, fixture.arena, NULL, NULL, 0, NULL);
-	assert_fate(FATE_RETRY, store_batch_write(fixture.store, &rows, &error), error);
+	insert_checkpoint(store, arena, made);
+	begin_batch(store, arena, NULL, NULL, 0, NULL);
+	assert_fate(FATE_RETRY, store_batch_write(store, &rows, &error), error);
 	assert_int_equal(error.code, ERR_STALE);
-	store_rollback(fixture.store);
+	store_rollback(store);
 
-	begin_batch(fixture.store, fixture.arena, NULL, NULL, 0, NULL);
-	assert_ok(store_batch_write(fixture.store, &decisions, &error), error);
-	assert_ok(store_commit(fixture.store, &error), error);
-	begin_batch(fixture.store, fixture.arena, NULL, NULL, 0, NULL);
-	assert_fate(FATE_RETRY, store_batch_write(fixture.store, &decisions, &error), error);
+	begin_batch(store, arena, NULL, NULL, 0, NULL);
+	assert_ok(store_batch_write(store, &decisions, &error), error);
+	assert_ok(store_commit(store, &error), error);
+	begin_batch(store, arena, NULL, NULL, 0, NULL);
+	assert_fate(FATE_RETRY, store_batch_write(store, &decisions, &error), error);
 	assert_int_equal(error.code, ERR_STALE);
-	store_rollback(fixture.store);
-	assert_int_equal(store_reconnects(fixture.store), 1);
+	store_rollback(store);
+	assert_int_equal(store_reconnects(store), 1);
 }
 
 static void the_open_rows_of_a_line_are_found(void **state)
@@ -416,16 +385,16 @@ static void the_open_rows_of_a_line_are_found(void **state)
 		                                      GATE_IN_DOUBT };
 	struct checkpoint *made = NULL;
 	for (uint32_t i = 0; i < 7; i++) {
-		made = make_checkpoint(fixture.arena, 20 + i, 10);
+		made = make_checkpoint(arena, 20 + i, 10);
 		made->session_id = VIEW_LITERAL("one session");
 		made->suspend_seq = 3 + i;
 		made->state = states[i];
 		made->has_verdict = i == 5;
-		insert_checkpoint(fixture.store, fixture.arena, made);
+		insert_checkpoint(store, arena, made);
 	}
 	struct uuid asked = uuid_of(26);
-	struct batch_loaded loaded = begin_batch(fixture.store, fixture.arena, NULL, &asked, 1, made);
-	store_rollback(fixture.store);
+	struct batch_loaded loaded = begin_batch(store, arena, NULL, &asked, 1, made);
+	store_rollback(store);
 	assert_int_equal(loaded.checkpoints_len,
 	                 3); /* PENDING, QUARANTINED without a verdict, and the one asked for */
 	assert_int_equal(loaded.checkpoints[0]->suspend_seq, 3);
@@ -434,8 +403,8 @@ static void the_open_rows_of_a_line_are_found(void **state)
 	assert_int_equal(loaded.highest[0], 9);
 
 	made->tenant = VIEW_LITERAL("another tenant");
-	loaded = begin_batch(fixture.store, fixture.arena, NULL, NULL, 0, made);
-	store_rollback(fixture.store);
+	loaded = begin_batch(store, arena, NULL, NULL, 0, made);
+	store_rollback(store);
 	assert_int_equal(loaded.checkpoints_len, 0);
 	assert_int_equal(loaded.highest[0], 0);
 }
@@ -446,30 +415,30 @@ static void poison_is_refused_and_the_next_batch_works(void **state)
 	struct error error = { 0 };
 	static const struct view poisons[] = { { (const uint8_t *)"a\0b", 3 }, { (const uint8_t *)"a\xFF", 2 } };
 	for (size_t i = 0; i < 2; i++) {
-		struct checkpoint *made = make_checkpoint(fixture.arena, 30, 10);
+		struct checkpoint *made = make_checkpoint(arena, 30, 10);
 		struct checkpoint_write row = { .checkpoint = made, .insert = true, .fill = true };
 		struct batch_write batch = { .checkpoints = &row, .checkpoints_len = 1 };
 		made->title = poisons[i];
-		begin_batch(fixture.store, fixture.arena, NULL, &made->id, 1, made);
-		assert_fate(FATE_REJECT, store_batch_write(fixture.store, &batch, &error), error);
+		begin_batch(store, arena, NULL, &made->id, 1, made);
+		assert_fate(FATE_REJECT, store_batch_write(store, &batch, &error), error);
 		assert_int_equal(error.code, ERR_POISON);
-		store_rollback(fixture.store);
+		store_rollback(store);
 	}
 	assert_string_equal(error.native, "22021");
-	struct checkpoint *half = make_checkpoint(fixture.arena, 31, 10);
+	struct checkpoint *half = make_checkpoint(arena, 31, 10);
 	struct checkpoint_write row = { .checkpoint = half, .insert = true, .fill = true };
 	struct batch_write batch = { .checkpoints = &row, .checkpoints_len = 1 };
 	half->gate_id = VIEW_NULL; /* a constraint of the table says no */
 	half->session_id = VIEW_LITERAL("the secret of the session");
-	begin_batch(fixture.store, fixture.arena, NULL, &half->id, 1, NULL);
-	assert_fate(FATE_REJECT, store_batch_write(fixture.store, &batch, &error), error);
+	begin_batch(store, arena, NULL, &half->id, 1, NULL);
+	assert_fate(FATE_REJECT, store_batch_write(store, &batch, &error), error);
 	assert_int_equal(error.code, ERR_POISON);
 	assert_string_equal(error.native, "23514");
 	assert_null(strstr(error.message, "secret"));
 	assert_non_null(strstr(error.message, "constraint checkpoint_check"));
-	store_rollback(fixture.store);
-	insert_checkpoint(fixture.store, fixture.arena, make_checkpoint(fixture.arena, 30, 10));
-	assert_int_equal(store_reconnects(fixture.store), 1);
+	store_rollback(store);
+	insert_checkpoint(store, arena, make_checkpoint(arena, 30, 10));
+	assert_int_equal(store_reconnects(store), 1);
 }
 
 static void large_payloads_pass(void **state)
@@ -479,17 +448,17 @@ static void large_payloads_pass(void **state)
 	struct checkpoint_write rows[40];
 	memset(rows, 0, sizeof(rows));
 	for (uint32_t i = 0; i < 40; i++) {
-		rows[i].checkpoint = make_checkpoint(fixture.arena, 100 + i, i == 39 ? 8 * 1024 * 1024 : 200 * 1024);
+		rows[i].checkpoint = make_checkpoint(arena, 100 + i, i == 39 ? 8 * 1024 * 1024 : 200 * 1024);
 		rows[i].insert = true;
 		rows[i].fill = true;
 	}
 	struct batch_write batch = { .checkpoints = rows, .checkpoints_len = 40 };
-	begin_batch(fixture.store, fixture.arena, NULL, NULL, 0, NULL);
-	assert_ok(store_batch_write(fixture.store, &batch, &error), error);
-	assert_ok(store_commit(fixture.store, &error), error);
+	begin_batch(store, arena, NULL, NULL, 0, NULL);
+	assert_ok(store_batch_write(store, &batch, &error), error);
+	assert_ok(store_commit(store, &error), error);
 	for (uint32_t i = 0; i < 40; i++) {
 		struct checkpoint *loaded = load(100 + i);
-		assert_ok(store_payload(fixture.store, loaded, fixture.arena, &error), error);
+		assert_ok(store_payload(store, loaded, arena, &error), error);
 		assert_view(loaded->sealed.body, rows[i].checkpoint->sealed.body);
 	}
 	/* Sealed bytes are not compressed again. */
@@ -506,23 +475,23 @@ static void state_updates_stay_hot(void **state)
 	world_run("SELECT pg_stat_reset()");
 	for (uint32_t i = 0; i < ROWS; i++) {
 		ids[i] = uuid_of(2000 + i);
-		insert_checkpoint(fixture.store, fixture.arena, make_checkpoint(fixture.arena, 2000 + i, 10));
+		insert_checkpoint(store, arena, make_checkpoint(arena, 2000 + i, 10));
 	}
 	for (int round = 0; round < ROUNDS; round++) {
 		struct checkpoint_write rows[ROWS];
 		struct batch_write batch = { .checkpoints = rows, .checkpoints_len = ROWS };
 		memset(rows, 0, sizeof(rows));
-		struct batch_loaded loaded = begin_batch(fixture.store, fixture.arena, NULL, ids, ROWS, NULL);
+		struct batch_loaded loaded = begin_batch(store, arena, NULL, ids, ROWS, NULL);
 		for (size_t i = 0; i < ROWS; i++) {
 			loaded.checkpoints[i]->state = (enum gate_state)(round % GATE_STATE_COUNT);
 			loaded.checkpoints[i]->version++;
 			rows[i].checkpoint = loaded.checkpoints[i];
 		}
-		assert_ok(store_batch_write(fixture.store, &batch, &error), error);
-		assert_ok(store_commit(fixture.store, &error), error);
+		assert_ok(store_batch_write(store, &batch, &error), error);
+		assert_ok(store_commit(store, &error), error);
 	}
-	store_close(fixture.store); /* its figures are told when it ends */
-	fixture.store = open_store("batch");
+	store_close(store); /* its figures are told when it ends */
+	store = open_store("batch");
 	world_wait("SELECT (n_tup_upd >= 1000)::int FROM pg_stat_user_tables WHERE relname = 'checkpoint'");
 	int64_t cold = world_number(
 		"SELECT n_tup_upd - n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'checkpoint'");
@@ -533,41 +502,39 @@ static void state_updates_stay_hot(void **state)
 static void an_unprepared_connection_does_the_same(void **state)
 {
 	(void)state;
-	struct store *store = open_unprepared("plain");
+	struct store *plain = open_unprepared("plain");
 	struct error error = { 0 };
-	insert_checkpoint(store, fixture.arena, make_checkpoint(fixture.arena, 50, 100));
-	decide_checkpoint(store, fixture.arena, 50);
-	assert_ok(store_listen(store, &error), error);
+	insert_checkpoint(plain, arena, make_checkpoint(arena, 50, 100));
+	decide_checkpoint(plain, arena, 50);
+	assert_ok(store_listen(plain, &error), error);
 	assert_int_equal(world_number("SELECT count(*) FROM fermata.outbox"), 1);
 	/* Nothing of it outlives a transaction: another session of a pool would not be what was expected. */
-	begin_batch(store, fixture.arena, NULL, NULL, 0, NULL);
-	store_rollback(store);
-	store_close(store);
+	begin_batch(plain, arena, NULL, NULL, 0, NULL);
+	store_rollback(plain);
+	store_close(plain);
 	assert_int_equal(load(50)->state, GATE_DECIDED);
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, end_test)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_checkpoint_comes_back_whole, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_optional_comes_back_absent, setup, teardown),
-		cmocka_unit_test_setup_teardown(odd_times_stand_in_the_tables_and_in_the_view, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_row_is_filled_later, setup, teardown),
-		cmocka_unit_test_setup_teardown(decisions_come_back_whole_and_in_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_batch_sees_the_decisions_that_matter, setup, teardown),
-		cmocka_unit_test_setup_teardown(positions_move_by_compare_and_set, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_rolled_back_batch_leaves_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_row_that_is_there_makes_the_batch_stale, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_open_rows_of_a_line_are_found, setup, teardown),
-		cmocka_unit_test_setup_teardown(poison_is_refused_and_the_next_batch_works, setup, teardown),
-		cmocka_unit_test_setup_teardown(large_payloads_pass, setup, teardown),
-		cmocka_unit_test_setup_teardown(state_updates_stay_hot, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_unprepared_connection_does_the_same, setup, teardown),
+		TEST(a_checkpoint_comes_back_whole),
+		TEST(what_is_optional_comes_back_absent),
+		TEST(odd_times_stand_in_the_tables_and_in_the_view),
+		TEST(a_row_is_filled_later),
+		TEST(decisions_come_back_whole_and_in_order),
+		TEST(a_batch_sees_the_decisions_that_matter),
+		TEST(positions_move_by_compare_and_set),
+		TEST(a_rolled_back_batch_leaves_nothing),
+		TEST(a_row_that_is_there_makes_the_batch_stale),
+		TEST(the_open_rows_of_a_line_are_found),
+		TEST(poison_is_refused_and_the_next_batch_works),
+		TEST(large_payloads_pass),
+		TEST(state_updates_stay_hot),
+		TEST(an_unprepared_connection_does_the_same),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }

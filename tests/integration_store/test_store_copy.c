@@ -1,5 +1,5 @@
 /* What is new and many goes by COPY: the same rows as one by one, and nothing of them after a failure. */
-#include "tests/integration_store/store_support.h"
+#include "tests/integration_store/store_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,45 +11,31 @@
 	"fermata.gate_outbox,"                                                                                   \
 	" fermata.kafka_offset"
 
-struct fixture {
-	struct store *store;
-	struct arena *arena;
-	struct checkpoint_write writes[MANY];
-	struct uuid ids[MANY];
-};
-
-static struct fixture fixture;
+static struct checkpoint_write writes[MANY];
+static struct uuid ids[MANY];
 
 static int setup(void **state)
 {
 	(void)state;
-	fixture.store = open_store("copy");
-	fixture.arena = arena_new((size_t)256 * 1024 * 1024);
-	assert_non_null(fixture.arena);
-	return 0;
+	return begin_test(open_store("copy"), (size_t)256 * 1024 * 1024);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
-	store_close(fixture.store);
-	arena_free(fixture.arena);
-	world_run("TRUNCATE " ALL_TABLES
-	          "; DROP TABLE IF EXISTS singly_c, singly_p, singly_d, singly_o, singly_e,"
-	          " singly_g");
-	return 0;
+	world_run("DROP TABLE IF EXISTS singly_c, singly_p, singly_d, singly_o, singly_e, singly_g");
+	return end_test(state);
 }
 
 static void make_many(size_t body_len)
 {
-	memset(fixture.writes, 0, sizeof(fixture.writes));
+	memset(writes, 0, sizeof(writes));
 	for (uint32_t i = 0; i < MANY; i++) {
-		struct checkpoint *made = make_checkpoint(fixture.arena, i + 1, body_len);
+		struct checkpoint *made = make_checkpoint(arena, i + 1, body_len);
 		made->has_risk = i % 2 == 0;
 		made->approvers_len = i % 3 == 0 ? 0 : made->approvers_len;
 		made->expires_at = i % 5 == 0 ? TIME_NONE : made->expires_at;
-		fixture.ids[i] = made->id;
-		fixture.writes[i] = (struct checkpoint_write){
+		ids[i] = made->id;
+		writes[i] = (struct checkpoint_write){
 			.checkpoint = made, .insert = true, .fill = true, .gate_event = true, .expiry_set = true
 		};
 	}
@@ -58,10 +44,10 @@ static void make_many(size_t body_len)
 /* Begins a batch on all of them and writes it; the caller commits or rolls back. */
 static enum fate write_many(bool singly, struct error *error)
 {
-	struct batch_write write = { .checkpoints = fixture.writes, .checkpoints_len = MANY, .singly = singly };
+	struct batch_write write = { .checkpoints = writes, .checkpoints_len = MANY, .singly = singly };
 
-	begin_batch(fixture.store, fixture.arena, NULL, fixture.ids, MANY, NULL);
-	return store_batch_write(fixture.store, &write, error);
+	begin_batch(store, arena, NULL, ids, MANY, NULL);
+	return store_batch_write(store, &write, error);
 }
 
 static void commit_many(bool singly)
@@ -69,7 +55,7 @@ static void commit_many(bool singly)
 	struct error error = { 0 };
 
 	assert_ok(write_many(singly, &error), error);
-	assert_ok(store_commit(fixture.store, &error), error);
+	assert_ok(store_commit(store, &error), error);
 }
 
 static int64_t rows_in(const char *table)
@@ -102,8 +88,8 @@ static void many_leave_the_rows_that_one_by_one_leave(void **state)
 {
 	(void)state;
 	make_many(3000);
-	fixture.writes[3].fill = false; /* a decision came first: nothing of the event is known */
-	((struct checkpoint *)(uintptr_t)fixture.writes[3].checkpoint)->filled = false;
+	writes[3].fill = false; /* a decision came first: nothing of the event is known */
+	((struct checkpoint *)(uintptr_t)writes[3].checkpoint)->filled = false;
 	commit_many(true);
 	world_run(
 		"CREATE TABLE singly_c AS TABLE fermata.checkpoint; CREATE TABLE singly_p AS TABLE fermata.payload;"
@@ -127,29 +113,29 @@ static void decide_many(const struct decision **ret_decisions)
 {
 	make_many(10);
 	for (uint32_t i = 0; i < MANY; i++) {
-		struct decision *made = make_decision(fixture.arena, 500 + i, i + 1);
+		struct decision *made = make_decision(arena, 500 + i, i + 1);
 		made->has_edits = i % 3 == 0;
-		made->edits = fixture.writes[i].checkpoint->sealed;
+		made->edits = writes[i].checkpoint->sealed;
 		made->stated_reason = i % 4 == 0 ? VIEW_NULL : made->stated_reason;
 		made->has_digest = i % 5 != 0;
 		ret_decisions[i] = made;
-		fixture.writes[i].insert = fixture.writes[i].fill = fixture.writes[i].expiry_set = false;
-		fixture.writes[i].gate_event = false;
-		fixture.writes[i].outbox = true;
+		writes[i].insert = writes[i].fill = writes[i].expiry_set = false;
+		writes[i].gate_event = false;
+		writes[i].outbox = true;
 	}
 }
 
 static enum fate write_decisions(const struct decision *const *decisions, bool singly, struct error *error)
 {
-	struct batch_write write = { .checkpoints = fixture.writes,
+	struct batch_write write = { .checkpoints = writes,
 		                         .checkpoints_len = MANY,
 		                         .inserts = decisions,
 		                         .inserts_len = MANY,
 		                         .singly = singly };
 
-	begin_batch(fixture.store, fixture.arena, NULL, fixture.ids, MANY, NULL);
-	enum fate fate = store_batch_write(fixture.store, &write, error);
-	return fate == FATE_OK ? store_commit(fixture.store, error) : fate;
+	begin_batch(store, arena, NULL, ids, MANY, NULL);
+	enum fate fate = store_batch_write(store, &write, error);
+	return fate == FATE_OK ? store_commit(store, error) : fate;
 }
 
 static void commit_decisions(const struct decision *const *decisions, bool singly)
@@ -199,7 +185,7 @@ static void what_is_there_of_decisions_makes_the_batch_stale(void **state)
 		assert_int_equal(rows_in("decision") + rows_in("outbox"), 1);
 		assert_fate(FATE_RETRY, write_decisions(decisions, false, &error), error);
 		assert_int_equal(error.code, ERR_STALE);
-		store_rollback(fixture.store);
+		store_rollback(store);
 		assert_int_equal(rows_in("decision") + rows_in("outbox"), 1);
 	}
 	struct error error = { 0 };
@@ -224,16 +210,16 @@ static void a_row_that_is_there_makes_the_batch_stale(void **state)
 	(void)state;
 	struct error error = { 0 };
 	make_many(100);
-	begin_batch(fixture.store, fixture.arena, NULL, fixture.ids, MANY, NULL);
+	begin_batch(store, arena, NULL, ids, MANY, NULL);
 	struct store *other = open_store("other");
-	insert_checkpoint(other, fixture.arena, fixture.writes[7].checkpoint);
+	insert_checkpoint(other, arena, writes[7].checkpoint);
 	store_close(other);
-	struct batch_write write = { .checkpoints = fixture.writes, .checkpoints_len = MANY };
-	uint64_t connections = store_reconnects(fixture.store);
-	assert_fate(FATE_RETRY, store_batch_write(fixture.store, &write, &error), error);
+	struct batch_write write = { .checkpoints = writes, .checkpoints_len = MANY };
+	uint64_t connections = store_reconnects(store);
+	assert_fate(FATE_RETRY, store_batch_write(store, &write, &error), error);
 	assert_int_equal(error.code, ERR_STALE);
-	store_rollback(fixture.store);
-	assert_int_equal(store_reconnects(fixture.store), connections);
+	store_rollback(store);
+	assert_int_equal(store_reconnects(store), connections);
 	assert_int_equal(rows_in("checkpoint"), 1);
 	assert_int_equal(rows_in("payload"), 1);
 }
@@ -244,11 +230,11 @@ static void a_payload_without_a_checkpoint_is_written_over(void **state)
 	(void)state;
 	struct error error = { 0 };
 	make_many(100);
-	insert_checkpoint(fixture.store, fixture.arena, fixture.writes[4].checkpoint);
+	insert_checkpoint(store, arena, writes[4].checkpoint);
 	world_run("UPDATE fermata.payload SET body = 'old'; DELETE FROM fermata.checkpoint");
 	assert_fate(FATE_RETRY, write_many(false, &error), error);
 	assert_int_equal(error.code, ERR_STALE);
-	store_rollback(fixture.store);
+	store_rollback(store);
 	commit_many(true);
 	assert_int_equal(rows_in("checkpoint"), MANY);
 	assert_int_equal(rows_in("payload"), MANY);
@@ -263,17 +249,17 @@ static void poison_is_refused_and_the_connection_stays(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		struct error error = { 0 };
 		make_many((size_t)64 * 1024); /* so that rows have been sent before */
-		((struct checkpoint *)(uintptr_t)fixture.writes[15].checkpoint)->title = poisons[i];
-		assert_ok(store_connect(fixture.store, &error), error);
-		uint64_t connections = store_reconnects(fixture.store);
+		((struct checkpoint *)(uintptr_t)writes[15].checkpoint)->title = poisons[i];
+		assert_ok(store_connect(store, &error), error);
+		uint64_t connections = store_reconnects(store);
 		assert_fate(FATE_REJECT, write_many(false, &error), error);
 		assert_int_equal(error.code, ERR_POISON);
 		assert_null(strstr(error.message, "\xff"));
-		store_rollback(fixture.store);
+		store_rollback(store);
 		assert_nothing_is_there();
 		make_many(100);
 		commit_many(false);
-		assert_int_equal(store_reconnects(fixture.store), connections);
+		assert_int_equal(store_reconnects(store), connections);
 		assert_int_equal(rows_in("checkpoint"), MANY);
 		world_run("TRUNCATE " ALL_TABLES);
 	}
@@ -284,12 +270,12 @@ static void a_session_that_ends_is_an_outage(void **state)
 	(void)state;
 	struct error error = { 0 };
 	make_many(100);
-	begin_batch(fixture.store, fixture.arena, NULL, fixture.ids, MANY, NULL);
+	begin_batch(store, arena, NULL, ids, MANY, NULL);
 	world_kill("copy");
-	struct batch_write write = { .checkpoints = fixture.writes, .checkpoints_len = MANY };
-	assert_fate(FATE_RETRY, store_batch_write(fixture.store, &write, &error), error);
+	struct batch_write write = { .checkpoints = writes, .checkpoints_len = MANY };
+	assert_fate(FATE_RETRY, store_batch_write(store, &write, &error), error);
 	assert_int_equal(error.code, ERR_SERVICE);
-	store_rollback(fixture.store);
+	store_rollback(store);
 	assert_nothing_is_there();
 	commit_many(false);
 	assert_int_equal(rows_in("checkpoint"), MANY);
@@ -308,7 +294,7 @@ static void an_end_in_the_middle_leaves_nothing(void **state)
 		"CREATE TRIGGER ends BEFORE INSERT ON fermata.payload FOR EACH ROW EXECUTE FUNCTION pg_temp_end()");
 	assert_fate(FATE_RETRY, write_many(false, &error), error);
 	assert_int_equal(error.code, ERR_SERVICE);
-	store_rollback(fixture.store);
+	store_rollback(store);
 	world_run("DROP TRIGGER ends ON fermata.payload; DROP FUNCTION pg_temp_end()");
 	assert_nothing_is_there();
 	commit_many(false);
@@ -325,16 +311,15 @@ static void rows_that_vanish_are_noticed(void **state)
 	          "CREATE TRIGGER swallows BEFORE INSERT ON fermata.gate_outbox FOR EACH ROW EXECUTE FUNCTION "
 	          "swallow()");
 	assert_fate(FATE_FATAL, write_many(false, &error), error);
-	store_rollback(fixture.store);
+	store_rollback(store);
 	world_run("DROP TRIGGER swallows ON fermata.gate_outbox; DROP FUNCTION swallow()");
 	assert_nothing_is_there();
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 int main(void)
 {
-	if (!world_begin(false))
-		return SKIPPED;
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(many_leave_the_rows_that_one_by_one_leave),
 		TEST(decisions_that_are_many_leave_the_rows_that_one_by_one_leave),
@@ -347,7 +332,6 @@ int main(void)
 		TEST(an_end_in_the_middle_leaves_nothing),
 		TEST(rows_that_vanish_are_noticed),
 	};
-	int failures = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failures;
+
+	return run_in_world(tests);
 }

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct shard shard = { CLUSTER, "resumes", 0 };
-
 static struct deed_result resume(uint32_t number)
 {
 	struct operator_deed deed = deed_of(number);
@@ -213,7 +211,6 @@ static void of_two_operators_one_is_first(void **state)
 static void a_ledger_says_what_its_doubt_is_about(void **state)
 {
 	(void)state;
-	static const uint8_t routes[32] = { 1 };
 	struct doubt doubt = { T0, 7 };
 	struct ledger_row *rows;
 	struct ledger ledger;
@@ -250,7 +247,7 @@ static void what_waits_for_an_operator_is_counted(void **state)
 	assert_true(quarantined == 1 && in_doubt == 2);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_quarantine, end_quarantine)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_quarantine, end_test)
 
 int main(void)
 {
@@ -267,9 +264,5 @@ int main(void)
 		TEST(what_waits_for_an_operator_is_counted),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }

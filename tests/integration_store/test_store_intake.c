@@ -1,32 +1,17 @@
 /* What operators say to intake: records of a stopped partition are let through up to an offset. */
-#include "tests/integration_store/store_support.h"
+#include "tests/integration_store/store_fixture.h"
 
 #include "store/store_intake.h"
 
-static struct store *store;
-static struct arena *arena;
 static struct error error;
 
 static int begin(void **state)
 {
 	(void)state;
-	world_run("TRUNCATE fermata.kafka_offset, fermata.installation;"
-	          "INSERT INTO fermata.installation VALUES (true, 'fermata', '" CLUSTER "', 1);"
+	world_run("INSERT INTO fermata.installation VALUES (true, 'fermata', '" CLUSTER "', 1);"
 	          "INSERT INTO fermata.kafka_offset (cluster_id, topic, partition, next) VALUES"
 	          " ('" CLUSTER "', 'in', 0, 100), ('" CLUSTER "', 'in', 1, 200), ('another', 'in', 0, 7)");
-	world_run("ALTER TABLE fermata.audit DISABLE TRIGGER audit_is_kept; DELETE FROM fermata.audit;"
-	          "ALTER TABLE fermata.audit ENABLE TRIGGER audit_is_kept");
-	store = open_store("operator");
-	arena = arena_new((size_t)1 << 20);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	store_close(store);
-	arena_free(arena);
-	return 0;
+	return begin_test(open_store("operator"), (size_t)1 << 20);
 }
 
 static void stop(int32_t partition)
@@ -100,16 +85,14 @@ static void what_is_not_stopped_is_not_touched(void **state)
 	assert_int_equal(world_number("SELECT count(*) FROM fermata.audit"), 0);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end_test)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(up_to_an_offset_or_so_many, begin, end),
-		cmocka_unit_test_setup_teardown(what_is_not_stopped_is_not_touched, begin, end),
+		TEST(up_to_an_offset_or_so_many),
+		TEST(what_is_not_stopped_is_not_touched),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }

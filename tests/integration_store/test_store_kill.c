@@ -1,34 +1,15 @@
 /* The connection is lost at every step: the call says RETRY, nothing is half done, and the next one works. */
-#include "tests/integration_store/store_support.h"
+#include "tests/integration_store/store_fixture.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static struct store *store;
-static struct arena *arena;
-static const struct shard shard = { CLUSTER, "resumes", 0 };
-static const uint8_t digest[32] = { 1 };
-
 static int setup(void **state)
 {
 	(void)state;
-	store = open_store("victim");
-	arena = arena_new((size_t)64 * 1024 * 1024);
-	assert_non_null(arena);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	store_close(store);
-	arena_free(arena);
-	world_run("TRUNCATE fermata.checkpoint, fermata.payload, fermata.decision, fermata.outbox,"
-	          " fermata.gate_outbox, fermata.expiry, fermata.unclaimed, fermata.kafka_offset,"
-	          " fermata.ledger_offset");
-	return 0;
+	return begin_test(open_store("victim"), (size_t)64 * 1024 * 1024);
 }
 
 /* ---- every call, on a connection that has just been ended ---- */
@@ -74,7 +55,7 @@ static enum fate call_take(struct error *error)
 {
 	struct relay_take take;
 
-	return store_relay_take(store, &shard, digest, NULL, 0, 10, 1000, true, true, NULL, arena, &take, error);
+	return store_relay_take(store, &shard, routes, NULL, 0, 10, 1000, true, true, NULL, arena, &take, error);
 }
 
 static enum fate call_mark(struct error *error)
@@ -86,7 +67,7 @@ static enum fate call_advance(struct error *error)
 {
 	size_t fresh;
 
-	return store_ledger_advance(store, &shard, 5, 5, NO_DOUBT, digest, NULL, 0, &fresh, error);
+	return store_ledger_advance(store, &shard, 5, 5, NO_DOUBT, routes, NULL, 0, &fresh, error);
 }
 
 static enum fate call_expiry(struct error *error)
@@ -163,7 +144,7 @@ static void every_call_survives_the_end_of_its_session(void **state)
 
 	begin_batch(store, arena, &move, NULL, 0, NULL);
 	assert_ok(store_commit(store, &error), error);
-	assert_ok(store_ledger_advance(store, &shard, LEDGER_NONE, 5, NO_DOUBT, digest, NULL, 0, &fresh, &error),
+	assert_ok(store_ledger_advance(store, &shard, LEDGER_NONE, 5, NO_DOUBT, routes, NULL, 0, &fresh, &error),
 	          error);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		assert_ok(calls[i](&error), error);
@@ -401,21 +382,16 @@ static void a_foreign_schema_stops_the_process(void **state)
 	store_close(fresh);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, end_test)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(every_call_survives_the_end_of_its_session, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_batch_is_lost_as_a_whole, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_rollback_on_a_lost_connection_is_harmless, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_large_batch_is_killed_anywhere, setup, teardown),
-		cmocka_unit_test_setup_teardown(each_class_of_errors_has_its_fate, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_wait_for_a_lock_can_be_ended, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_foreign_schema_stops_the_process, setup, teardown),
+		TEST(every_call_survives_the_end_of_its_session),  TEST(a_batch_is_lost_as_a_whole),
+		TEST(a_rollback_on_a_lost_connection_is_harmless), TEST(a_large_batch_is_killed_anywhere),
+		TEST(each_class_of_errors_has_its_fate),           TEST(a_wait_for_a_lock_can_be_ended),
+		TEST(a_foreign_schema_stops_the_process),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }

@@ -428,7 +428,5 @@ int main(void)
 
 	if (!world_begin(true))
 		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return world_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -189,9 +189,5 @@ int main(void)
 		cmocka_unit_test(what_is_read_does_not_grow_with_the_tables),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }

@@ -1,5 +1,5 @@
 /* Rows that go for good, the horizons that keep them from coming back, and sessions that are erased. */
-#include "tests/integration_store/store_support.h"
+#include "tests/integration_store/store_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,38 +14,19 @@
 #define MANY   ((size_t)1 << 20)
 #define ARENA  ((size_t)64 << 20)
 
-static struct store *store;
-static struct arena *arena;
-static const struct shard shard = { CLUSTER, "resumes", 0 };
-static const uint8_t digest[32] = { 1 };
-
 static int setup(void **state)
 {
 	(void)state;
 	size_t fresh;
 	struct error error = { 0 };
 
-	store = open_store("reaper");
-	arena = arena_new(ARENA);
-	assert_non_null(arena);
+	begin_test(open_store("reaper"), ARENA);
 	world_run("INSERT INTO fermata.kafka_offset (cluster_id, topic, partition, next, last_timestamp) VALUES"
 	          " ('cluster-1', 'suspends', 0, 1000, 5), ('cluster-1', 'approvals', 3, 2000000, 5);"
 	          "INSERT INTO fermata.resumes_topic VALUES ('resumes', 1)");
 	assert_ok(
-		store_ledger_advance(store, &shard, LEDGER_NONE, 500, NO_DOUBT, digest, NULL, 0, &fresh, &error),
+		store_ledger_advance(store, &shard, LEDGER_NONE, 500, NO_DOUBT, routes, NULL, 0, &fresh, &error),
 		error);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	store_close(store);
-	arena_free(arena);
-	world_run(
-		"TRUNCATE fermata.checkpoint, fermata.payload, fermata.decision, fermata.outbox, fermata.gate_outbox,"
-		" fermata.expiry, fermata.kafka_offset, fermata.ledger_offset, fermata.resumes_topic, "
-		"fermata.horizon");
 	return 0;
 }
 
@@ -214,7 +195,7 @@ static void a_tombstone_is_left_to_be_sent(void **state)
 	world_run("TRUNCATE fermata.gate_outbox");
 	purge_below(store, 1000, 2000000, 100);
 	assert_ok(
-		store_relay_take(store, &shard, digest, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
+		store_relay_take(store, &shard, routes, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
 		error);
 	assert_int_equal(take.gates_len, 1);
 	assert_true(take.gates[0].gone);
@@ -346,7 +327,7 @@ static void the_ledger_brings_nothing_back(void **state)
 	settled(2, T0);
 	insert_checkpoint(store, arena, make_checkpoint(arena, 4, 100));
 	assert_int_equal(purge_below(store, 1000, 2000000, 100).purged, 1);
-	assert_ok(store_ledger_advance(store, &shard, 500, 501, NO_DOUBT, digest, found, 4, &fresh, &error),
+	assert_ok(store_ledger_advance(store, &shard, 500, 501, NO_DOUBT, routes, found, 4, &fresh, &error),
 	          error);
 	assert_int_equal(fresh, 3);
 	assert_int_equal(world_number("SELECT count(*) FROM fermata.checkpoint WHERE state = 'RESUMED'"), 3);
@@ -470,7 +451,7 @@ static void an_erased_gate_is_taken_back(void **state)
 	of_session_2(2, "PENDING");
 	erase("default", false, 100);
 	assert_ok(
-		store_relay_take(store, &shard, digest, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
+		store_relay_take(store, &shard, routes, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
 		error);
 	assert_int_equal(take.rows_len, 0);
 	assert_int_equal(take.gates_len, 1);
@@ -491,7 +472,7 @@ static void what_is_being_published_meanwhile_is_marked(void **state)
 	world_run(
 		"UPDATE fermata.checkpoint SET version = 1804665600000000"); /* as large as the clock: the worst case */
 	assert_ok(
-		store_relay_take(store, &shard, digest, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
+		store_relay_take(store, &shard, routes, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
 		error);
 	assert_int_equal(take.rows_len, 2);
 	erase("default", false, 100);
@@ -502,7 +483,7 @@ static void what_is_being_published_meanwhile_is_marked(void **state)
 	assert_int_equal(count("gate_outbox"), 1); /* the tombstone */
 	assert_int_equal(count("payload"), 1);
 	assert_ok(
-		store_relay_take(store, &shard, digest, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
+		store_relay_take(store, &shard, routes, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
 		error);
 	assert_true(take.gates_len == 1 && take.gates[0].gone);
 }
@@ -565,31 +546,28 @@ static void pages_and_tenants(void **state)
 	assert_int_equal(count("checkpoint WHERE wrapped_key IS NULL"), 2);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, end_test)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_row_goes_when_kafka_has_let_go_of_its_records, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_horizon_never_falls_and_its_time_goes_with_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(above_the_horizon_nothing_goes, setup, teardown),
-		cmocka_unit_test_setup_teardown(intake_is_told_of_the_horizons, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_held_is_left_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_tombstone_is_left_to_be_sent, setup, teardown),
-		cmocka_unit_test_setup_teardown(live_gates_do_not_wait_behind_tombstones, setup, teardown),
-		cmocka_unit_test_setup_teardown(decisions_without_a_checkpoint_go_with_their_records, setup,
-		                                teardown),
-		cmocka_unit_test_setup_teardown(the_highest_id_is_the_end, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_ledger_brings_nothing_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(all_that_is_sealed_of_a_session_goes, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_erased_gate_is_taken_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_being_published_meanwhile_is_marked, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_row_that_is_not_erased_is_not_marked, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_erased_payload_is_not_moved, setup, teardown),
-		cmocka_unit_test_setup_teardown(pages_and_tenants, setup, teardown),
+		TEST(a_row_goes_when_kafka_has_let_go_of_its_records),
+		TEST(a_horizon_never_falls_and_its_time_goes_with_it),
+		TEST(above_the_horizon_nothing_goes),
+		TEST(intake_is_told_of_the_horizons),
+		TEST(what_is_held_is_left_alone),
+		TEST(a_tombstone_is_left_to_be_sent),
+		TEST(live_gates_do_not_wait_behind_tombstones),
+		TEST(decisions_without_a_checkpoint_go_with_their_records),
+		TEST(the_highest_id_is_the_end),
+		TEST(the_ledger_brings_nothing_back),
+		TEST(all_that_is_sealed_of_a_session_goes),
+		TEST(an_erased_gate_is_taken_back),
+		TEST(what_is_being_published_meanwhile_is_marked),
+		TEST(a_row_that_is_not_erased_is_not_marked),
+		TEST(an_erased_payload_is_not_moved),
+		TEST(pages_and_tenants),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }

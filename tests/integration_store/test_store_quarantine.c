@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct shard shard = { CLUSTER, "resumes", 0 };
-
 /* ---- deeds ---- */
 
 static bool for_migrators(void *context, struct view tenant, struct view agent)
@@ -200,27 +198,19 @@ static void what_is_still_broken_comes_back_and_is_retried_again(void **state)
 	assert_false(retry(2, settles_never).done);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_quarantine, end_test)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_is_decided_goes_to_the_outbox_again, begin_quarantine,
-		                                end_quarantine),
-		cmocka_unit_test_setup_teardown(what_is_open_waits_again_and_expires_as_before, begin_quarantine,
-		                                end_quarantine),
-		cmocka_unit_test_setup_teardown(a_rejection_may_be_settled_without_a_resume, begin_quarantine,
-		                                end_quarantine),
-		cmocka_unit_test_setup_teardown(what_is_dropped_is_settled_for_good, begin_quarantine,
-		                                end_quarantine),
-		cmocka_unit_test_setup_teardown(what_is_not_quarantined_is_not_touched, begin_quarantine,
-		                                end_quarantine),
-		cmocka_unit_test_setup_teardown(audit_rows_stay_as_they_are, begin_quarantine, end_quarantine),
-		cmocka_unit_test_setup_teardown(what_is_still_broken_comes_back_and_is_retried_again,
-		                                begin_quarantine, end_quarantine),
+		TEST(what_is_decided_goes_to_the_outbox_again),
+		TEST(what_is_open_waits_again_and_expires_as_before),
+		TEST(a_rejection_may_be_settled_without_a_resume),
+		TEST(what_is_dropped_is_settled_for_good),
+		TEST(what_is_not_quarantined_is_not_touched),
+		TEST(audit_rows_stay_as_they_are),
+		TEST(what_is_still_broken_comes_back_and_is_retried_again),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }

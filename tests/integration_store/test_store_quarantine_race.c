@@ -209,23 +209,18 @@ static void of_many_operators_one_is_first(void **state)
 		ROWS);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_quarantine, end_test)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_the_ledger_holds_is_never_published_again, begin_quarantine,
-		                                end_quarantine),
-		cmocka_unit_test_setup_teardown(a_verdict_that_comes_meanwhile_counts, begin_quarantine,
-		                                end_quarantine),
-		cmocka_unit_test_setup_teardown(a_later_suspend_supersedes_before_and_after, begin_quarantine,
-		                                end_quarantine),
-		cmocka_unit_test_setup_teardown(an_expiry_under_way_is_waited_for, begin_quarantine, end_quarantine),
-		cmocka_unit_test_setup_teardown(a_deed_that_breaks_off_is_not_done, begin_quarantine, end_quarantine),
-		cmocka_unit_test_setup_teardown(of_many_operators_one_is_first, begin_quarantine, end_quarantine),
+		TEST(what_the_ledger_holds_is_never_published_again),
+		TEST(a_verdict_that_comes_meanwhile_counts),
+		TEST(a_later_suspend_supersedes_before_and_after),
+		TEST(an_expiry_under_way_is_waited_for),
+		TEST(a_deed_that_breaks_off_is_not_done),
+		TEST(of_many_operators_one_is_first),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }

@@ -404,9 +404,5 @@ int main(void)
 		cmocka_unit_test(relay_and_intake_do_not_deadlock),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }

@@ -1,85 +1,10 @@
 /* What a relay reads and writes: R2, R3, R5 and what is set aside. */
-#include "tests/integration_store/store_support.h"
+#include "tests/integration_store/relay_support.h"
 
 #include <poll.h>
 #include <string.h>
 
-#define BYTES_MANY ((size_t)64 * 1024 * 1024)
-
-static struct store *store;
-static struct arena *arena;
-static const struct shard even = { CLUSTER, "resumes", 0 };
-static const struct shard odd = { CLUSTER, "resumes", 1 };
-static const uint8_t today[32] = { 1, 2, 3 };
 static const uint8_t yesterday[32] = { 9 };
-
-static int setup(void **state)
-{
-	(void)state;
-	store = open_store("relay");
-	arena = arena_new((size_t)128 * 1024 * 1024);
-	assert_non_null(arena);
-	world_run("INSERT INTO fermata.resumes_topic VALUES ('resumes', 2)");
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	store_close(store);
-	arena_free(arena);
-	world_run("TRUNCATE fermata.checkpoint, fermata.payload, fermata.decision, fermata.outbox,"
-	          " fermata.gate_outbox, fermata.expiry, fermata.unclaimed, fermata.ledger_offset,"
-	          " fermata.resumes_topic");
-	return 0;
-}
-
-static size_t advance(const struct shard *shard, int64_t mine, int64_t next, const struct ledger_found *found,
-                      size_t len)
-{
-	struct error error = { 0 };
-	size_t fresh = 99;
-
-	assert_ok(store_ledger_advance(store, shard, mine, next, NO_DOUBT, today, found, len, &fresh, &error),
-	          error);
-	return fresh;
-}
-
-static void both_ledgers_are_read(void)
-{
-	advance(&even, LEDGER_NONE, 10, NULL, 0);
-	advance(&odd, LEDGER_NONE, 20, NULL, 0);
-}
-
-static struct relay_take take_rows(size_t rows, size_t bytes, bool with_action)
-{
-	struct relay_take take;
-	struct error error = { 0 };
-
-	assert_ok(store_relay_take(store, &even, today, NULL, 0, rows, bytes, with_action, true, NULL, arena,
-	                           &take, &error),
-	          error);
-	return take;
-}
-
-/* Inserts filled checkpoints with these numbers and decides them; even numbers are in the even shard. */
-static void decided(uint32_t first, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		insert_checkpoint(store, arena, make_checkpoint(arena, first + 2 * i, 1000));
-		decide_checkpoint(store, arena, first + 2 * i);
-	}
-}
-
-static struct checkpoint *load(uint32_t number)
-{
-	struct uuid id = uuid_of(number);
-	struct batch_loaded loaded = begin_batch(store, arena, NULL, &id, 1, NULL);
-
-	store_rollback(store);
-	assert_int_equal(loaded.checkpoints_len, 1);
-	return loaded.checkpoints[0];
-}
 
 static void nothing_is_taken_before_every_ledger_is_read(void **state)
 {
@@ -92,12 +17,12 @@ static void nothing_is_taken_before_every_ledger_is_read(void **state)
 	decided(2, 3);
 	assert_ok(store_ledger(store, &even, &ledger, &error), error);
 	assert_int_equal(ledger.next, LEDGER_NONE);
-	take = take_rows(10, BYTES_MANY, true);
+	take = take_even(10, BYTES_MANY, true);
 	assert_int_equal(take.ledger.next, LEDGER_NONE);
 	assert_false(take.ready);
 	assert_int_equal(take.rows_len, 0);
 	advance(&even, LEDGER_NONE, 10, NULL, 0);
-	take = take_rows(10, BYTES_MANY, true);
+	take = take_even(10, BYTES_MANY, true);
 	assert_int_equal(take.ledger.next, 10);
 	assert_false(take.ready); /* the odd one is not */
 	assert_int_equal(take.rows_len, 0);
@@ -105,9 +30,9 @@ static void nothing_is_taken_before_every_ledger_is_read(void **state)
 	assert_ok(store_ledger_advance(store, &odd, LEDGER_NONE, 5, (struct doubt){ T0, 5 }, yesterday, NULL, 0,
 	                               &fresh, &error),
 	          error);
-	assert_false(take_rows(10, BYTES_MANY, true).ready); /* under other routes */
+	assert_false(take_even(10, BYTES_MANY, true).ready); /* under other routes */
 	advance(&odd, 5, 5, NULL, 0);
-	take = take_rows(10, BYTES_MANY, true);
+	take = take_even(10, BYTES_MANY, true);
 	assert_true(take.ready);
 	assert_int_equal(take.rows_len, 3);
 	assert_ok(store_ledger(store, &odd, &ledger, &error), error);
@@ -122,7 +47,7 @@ static void rows_come_whole_from_the_lowest(void **state)
 	decided(2, 4);
 	decided(3, 2); /* the other shard's */
 	world_run("UPDATE fermata.checkpoint SET state = 'PENDING' WHERE checkpoint_id::text LIKE '%00000006'");
-	struct relay_take take = take_rows(10, BYTES_MANY, true);
+	struct relay_take take = take_even(10, BYTES_MANY, true);
 	assert_int_equal(take.rows_len, 3);
 	static const uint32_t numbers[] = { 2, 4, 8 };
 	for (size_t i = 0; i < 3; i++) {
@@ -151,10 +76,10 @@ static void limits_and_what_must_wait(void **state)
 
 	both_ledgers_are_read();
 	decided(2, 5);
-	assert_int_equal(take_rows(2, BYTES_MANY, true).rows_len, 2);
-	assert_int_equal(take_rows(10, 0, true).rows_len, 1); /* one at least */
-	assert_int_equal(take_rows(10, 2500, true).rows_len, 2);
-	assert_int_equal(take_rows(10, 3000, true).rows_len, 3);
+	assert_int_equal(take_even(2, BYTES_MANY, true).rows_len, 2);
+	assert_int_equal(take_even(10, 0, true).rows_len, 1); /* one at least */
+	assert_int_equal(take_even(10, 2500, true).rows_len, 2);
+	assert_int_equal(take_even(10, 3000, true).rows_len, 3);
 	assert_ok(store_relay_take(store, &even, today, skip, 2, 10, BYTES_MANY, false, true, NULL, arena, &take,
 	                           &error),
 	          error);
@@ -178,7 +103,7 @@ static void what_is_erased_or_purged_or_tampered_with(void **state)
 	          " common = NULL, own_kek_id = repeat('k', 200), own_resumes_topic = 'resumes', plain_len = -5, "
 	          "seal_format = -1, labels = '{a}',"
 	          " approvers = '{NULL}' WHERE checkpoint_id::text LIKE '%06'");
-	struct relay_take take = take_rows(10, BYTES_MANY, true);
+	struct relay_take take = take_even(10, BYTES_MANY, true);
 	assert_int_equal(take.rows_len, 0);
 	assert_int_equal(take.gates_len, 4);
 	for (size_t i = 0; i < 4; i++) {
@@ -197,7 +122,7 @@ static void what_is_erased_or_purged_or_tampered_with(void **state)
 		assert_int_equal(row->approvers_len, 1);
 		assert_int_equal(row->approvers[0].len, 0);
 	}
-	assert_true(view_is_null(take_rows(10, BYTES_MANY, false).gates[3].checkpoint->sealed.body));
+	assert_true(view_is_null(take_even(10, BYTES_MANY, false).gates[3].checkpoint->sealed.body));
 }
 
 static struct relay_take take_without_decided(size_t rows)
@@ -227,10 +152,10 @@ static void what_is_decided_is_left_to_its_resume(void **state)
 	assert_true(take_without_decided(4).more); /* 8 may lie beyond the fourth */
 	assert_true(take_without_decided(3).more);
 	assert_int_equal(take_without_decided(3).rows_len, 3);
-	assert_int_equal(take_rows(10, BYTES_MANY, true).gates_len, 1); /* what is taken out of the outbox */
-	assert_true(take_rows(10, 1, true).more);                       /* bytes end it */
+	assert_int_equal(take_even(10, BYTES_MANY, true).gates_len, 1); /* what is taken out of the outbox */
+	assert_true(take_even(10, 1, true).more);                       /* bytes end it */
 	world_run("DELETE FROM fermata.outbox");
-	assert_int_equal(take_rows(10, BYTES_MANY, true).gates_len, 4);
+	assert_int_equal(take_even(10, BYTES_MANY, true).gates_len, 4);
 }
 
 /* What of gate events the caller has, and what it was asked for. */
@@ -570,28 +495,26 @@ static void a_relay_is_told_of_new_rows(void **state)
 	store_close(intake);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_relay, end_test)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(nothing_is_taken_before_every_ledger_is_read, setup, teardown),
-		cmocka_unit_test_setup_teardown(rows_come_whole_from_the_lowest, setup, teardown),
-		cmocka_unit_test_setup_teardown(limits_and_what_must_wait, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_erased_or_purged_or_tampered_with, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_decided_is_left_to_its_resume, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_was_handed_over_is_not_read, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_waits_in_the_outbox_is_told, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_mark_is_whole, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_stale_mark_changes_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_mark_that_finds_less_changes_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_ledger_settles_outcomes, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_ledger_is_right_whatever_the_rows_say, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_cannot_be_published_is_set_aside, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_relay_is_told_of_new_rows, setup, teardown),
+		TEST(nothing_is_taken_before_every_ledger_is_read),
+		TEST(rows_come_whole_from_the_lowest),
+		TEST(limits_and_what_must_wait),
+		TEST(what_is_erased_or_purged_or_tampered_with),
+		TEST(what_is_decided_is_left_to_its_resume),
+		TEST(what_was_handed_over_is_not_read),
+		TEST(what_waits_in_the_outbox_is_told),
+		TEST(a_mark_is_whole),
+		TEST(a_stale_mark_changes_nothing),
+		TEST(a_mark_that_finds_less_changes_nothing),
+		TEST(the_ledger_settles_outcomes),
+		TEST(the_ledger_is_right_whatever_the_rows_say),
+		TEST(what_cannot_be_published_is_set_aside),
+		TEST(a_relay_is_told_of_new_rows),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }

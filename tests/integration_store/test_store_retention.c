@@ -1,5 +1,5 @@
 /* Sealed states that are due: deleted one by one, or dropped with their day, while others read and write. */
-#include "tests/integration_store/store_support.h"
+#include "tests/integration_store/store_fixture.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,19 +18,12 @@
 #define ARENA    ((size_t)64 << 20)
 #define MOVED_TO "2027-01-09" /* the day of NOW */
 
-static struct store *store;
-static struct arena *arena;
-static const struct shard shard = { CLUSTER, "resumes", 0 };
-static const uint8_t digest[32] = { 1 };
-
 static int setup(void **state)
 {
 	(void)state;
 	struct error error = { 0 };
 
-	store = open_store("reaper");
-	arena = arena_new(ARENA);
-	assert_non_null(arena);
+	begin_test(open_store("reaper"), ARENA);
 	assert_ok(store_payload_days(store, DAY, 2, &error), error);
 	assert_ok(store_payload_days(store, NOW, 1, &error), error);
 	return 0;
@@ -38,14 +31,9 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
-	store_close(store);
-	arena_free(arena);
 	world_run(
-		"DROP TABLE IF EXISTS fermata.payload_20261130, fermata.payload_20261201, fermata.payload_20270109;"
-		"TRUNCATE fermata.checkpoint, fermata.payload, fermata.decision, fermata.outbox, fermata.gate_outbox,"
-		" fermata.expiry, fermata.ledger_offset, fermata.resumes_topic");
-	return 0;
+		"DROP TABLE IF EXISTS fermata.payload_20261130, fermata.payload_20261201, fermata.payload_20270109");
+	return end_test(state);
 }
 
 /* Checkpoints first, first + 2, ...: appended on DAY, in that state since then. */
@@ -355,7 +343,7 @@ static void *take_without_end(void *argument)
 	for (; !relay_stops; taker->takes++) {
 		struct relay_take take;
 		arena_reset(own);
-		if (store_relay_take(relay, &shard, digest, NULL, 0, 100, MANY, true, true, NULL, own, &take,
+		if (store_relay_take(relay, &shard, routes, NULL, 0, 100, MANY, true, true, NULL, own, &take,
 		                     &error) != FATE_OK)
 			taker->failed++;
 		for (size_t i = 0; i < take.rows_len; i++)
@@ -395,7 +383,7 @@ static void a_relay_finds_its_payloads_wherever_they_go(void **state)
 		decide_checkpoint(store, arena, 2 * i);
 	}
 	world_run("INSERT INTO fermata.resumes_topic VALUES ('resumes', 1)");
-	assert_ok(store_ledger_advance(store, &shard, LEDGER_NONE, 0, NO_DOUBT, digest, NULL, 0, &fresh, &error),
+	assert_ok(store_ledger_advance(store, &shard, LEDGER_NONE, 0, NO_DOUBT, routes, NULL, 0, &fresh, &error),
 	          error);
 	relay_stops = false;
 	assert_int_equal(pthread_create(&thread, NULL, take_without_end, &taker), 0);
@@ -469,26 +457,24 @@ static void who_does_not_own_the_tables_can_do_it(void **state)
 	free(dsn);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_is_due_is_deleted_and_nothing_else, setup, teardown),
-		cmocka_unit_test_setup_teardown(superseded_ones_cost_nothing_in_the_end, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_default_partition_is_swept_too, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_day_goes_whole_once_nothing_in_it_is_needed, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_second_copy_is_no_trouble, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_large_is_moved_in_small_steps, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_reads_is_not_disturbed, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_comes_late_is_not_lost, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_several_each_thing_is_done_by_one, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_relay_finds_its_payloads_wherever_they_go, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_all_workers_one_sweeps, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_does_not_own_the_tables_can_do_it, setup, teardown),
+		TEST(what_is_due_is_deleted_and_nothing_else),
+		TEST(superseded_ones_cost_nothing_in_the_end),
+		TEST(the_default_partition_is_swept_too),
+		TEST(a_day_goes_whole_once_nothing_in_it_is_needed),
+		TEST(a_second_copy_is_no_trouble),
+		TEST(what_is_large_is_moved_in_small_steps),
+		TEST(who_reads_is_not_disturbed),
+		TEST(what_comes_late_is_not_lost),
+		TEST(of_several_each_thing_is_done_by_one),
+		TEST(a_relay_finds_its_payloads_wherever_they_go),
+		TEST(of_all_workers_one_sweeps),
+		TEST(who_does_not_own_the_tables_can_do_it),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }

@@ -1,5 +1,5 @@
 /* Schema texts and what a registry said: kept once, found again, by many at once. */
-#include "tests/integration_store/store_support.h"
+#include "tests/integration_store/store_fixture.h"
 
 #include "store/store_schemas.h"
 
@@ -12,8 +12,6 @@
 #define TEXTS     40
 #define REGISTRY  "https://registry.example/apis/ccompat/v7"
 
-static struct arena *arena;
-static struct store *store;
 static struct error error;
 
 /* A schema whose canonical form is that of number `form`, and whose text is that of number `text`. */
@@ -30,18 +28,7 @@ static struct schema_row schema_of(int form, int text)
 static int begin(void **state)
 {
 	(void)state;
-	world_run("TRUNCATE fermata.schema_text CASCADE");
-	arena = arena_new((size_t)1 << 24);
-	store = open_store("schemas");
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	store_close(store);
-	arena_free(arena);
-	return 0;
+	return begin_test(open_store("schemas"), (size_t)1 << 24);
 }
 
 static void keep(const struct schema_row *row, int64_t now)
@@ -320,23 +307,21 @@ static void what_waits_is_counted_by_its_schema(void **state)
 	assert_true(uses[1].sha256[0] == 2 && uses[1].waiting == 1);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end_test)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_text_is_kept_once_and_found_by_its_form, begin, end),
-		cmocka_unit_test_setup_teardown(a_fingerprint_may_be_that_of_several_forms, begin, end),
-		cmocka_unit_test_setup_teardown(what_does_not_fit_the_arena_is_said, begin, end),
-		cmocka_unit_test_setup_teardown(an_id_keeps_what_it_had_and_a_reader_is_replaced, begin, end),
-		cmocka_unit_test_setup_teardown(readers_are_listed_by_name, begin, end),
-		cmocka_unit_test_setup_teardown(facts_come_with_their_texts_or_not_at_all, begin, end),
-		cmocka_unit_test_setup_teardown(many_may_keep_the_same_at_once, begin, end),
-		cmocka_unit_test_setup_teardown(all_are_listed_with_what_is_known_of_them, begin, end),
-		cmocka_unit_test_setup_teardown(what_waits_is_counted_by_its_schema, begin, end),
+		TEST(a_text_is_kept_once_and_found_by_its_form),
+		TEST(a_fingerprint_may_be_that_of_several_forms),
+		TEST(what_does_not_fit_the_arena_is_said),
+		TEST(an_id_keeps_what_it_had_and_a_reader_is_replaced),
+		TEST(readers_are_listed_by_name),
+		TEST(facts_come_with_their_texts_or_not_at_all),
+		TEST(many_may_keep_the_same_at_once),
+		TEST(all_are_listed_with_what_is_known_of_them),
+		TEST(what_waits_is_counted_by_its_schema),
 	};
 
-	if (!world_begin(false))
-		return SKIPPED;
-	int failed = cmocka_run_group_tests(tests, NULL, NULL);
-	world_end();
-	return failed;
+	return run_in_world(tests);
 }
