@@ -217,12 +217,12 @@ static void fill_version_1(void)
 
 /* What all the tables of version 1 hold, as a number, without the columns that came later. schema_text changes, and so
  * does the list of versions. */
-static int64_t contents_of_version_1(void)
+static uint64_t contents_of_version_1(void)
 {
 	static const char *const tables[] = { "checkpoint",    "payload",      "decision",     "outbox",
 		                                  "gate_outbox",   "expiry",       "unclaimed",    "kafka_offset",
 		                                  "ledger_offset", "installation", "resumes_topic" };
-	int64_t contents = 0;
+	uint64_t contents = 0;
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		char sql[512];
@@ -235,7 +235,7 @@ static int64_t contents_of_version_1(void)
 			"own_resumes_topic,kek_id,own_kek_id,schema_sha256,own_schema_sha256}'::text[])::text)) FROM "
 			"fermata.%s t",
 			tables[i]);
-		contents = contents * 31 + world_number(sql);
+		contents = contents * 31 + (uint64_t)world_number(sql);
 	}
 	return contents;
 }
@@ -246,7 +246,7 @@ static void version_1_is_brought_up_to_date_with_its_data(void **state)
 
 	begin_at_version_1();
 	fill_version_1();
-	int64_t before = contents_of_version_1();
+	uint64_t before = contents_of_version_1();
 	struct store *store = open_store("worker");
 	struct error error = { 0 };
 	assert_int_equal(migrate_at_once(1), 1);
