@@ -20,6 +20,10 @@
 
 #define MIGRATED_TIMES 2 /* a record may grow so much when it is brought under today's schema */
 
+/* Of what was longer no generic value is kept for the next one: avro-c keeps the room of as many items as there ever were,
+ * 56 bytes and more for each, and a record has them for a byte. */
+#define KEPT_LEN ((size_t)64 * 1024)
+
 enum fate codec_new(struct codec **ret_codec, const struct codec_settings *settings, struct error *error)
 {
 	enum fate fate = classes_ready(error);
@@ -131,6 +135,7 @@ enum fate value_start(struct codec *codec, enum part part, avro_value_t *ret_val
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for a record");
 	}
 	codec->refusals[part] = memory_refusals();
+	codec->lens[part] = 0;
 	*ret_value = *value;
 	return FATE_OK;
 }
@@ -143,7 +148,9 @@ void value_done(struct codec *codec, enum part part)
 
 	if (value->iface && memory_refusals() != codec->refusals[part])
 		*value = (avro_value_t){ NULL, NULL };
-	if (value->iface)
+	if (value->iface && codec->lens[part] > KEPT_LEN)
+		avro_value_decref(value); /* clears it */
+	else if (value->iface)
 		avro_value_reset(value);
 }
 
@@ -154,6 +161,7 @@ enum fate value_read(struct codec *codec, enum part part, struct view body, avro
 	enum fate fate = value_start(codec, part, ret_value, error);
 	if (fate != FATE_OK)
 		return fate;
+	codec->lens[part] = body.len;
 	avro_reader_memory_set_source(codec->reader, (const char *)body.data, (int64_t)body.len);
 	if (avro_value_read(codec->reader, ret_value) != 0) {
 		value_done(codec, part);
@@ -186,6 +194,7 @@ enum fate value_write(struct codec *codec, enum part part, const struct walk *wa
 
 	if (fate == FATE_OK)
 		fate = write_bytes(codec, &codec->values[part], out, error);
+	codec->lens[part] = fate == FATE_OK ? out->len - start : SIZE_MAX;
 	value_done(codec, part);
 	if (fate == FATE_OK)
 		fate = body_guard(part, (struct view){ out->data + start, out->len - start }, error);

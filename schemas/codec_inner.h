@@ -51,6 +51,7 @@ struct codec {
 	avro_writer_t writer;
 	avro_value_t values[PART_COUNT]; /* iface NULL until it is used */
 	uint64_t refusals[PART_COUNT];   /* of memory, when it was used last */
+	size_t lens[PART_COUNT];         /* of what it was used for last; at least */
 	struct arena *scratch;           /* for checks of what is written; no longer than one call */
 	struct buffer migrated;          /* a body of another schema under today's */
 	struct view header;              /* __value_schema_id of what is taken next */

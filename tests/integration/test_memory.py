@@ -1,5 +1,6 @@
 """A worker's memory is bounded by its settings, whatever lies on the topics: a backlog of the largest records, of records of
-very many values, of tiny ones, and of the resumes of all of them. deploy/README.md has the bound that operators reckon with."""
+very many values, of tiny ones, and of the resumes of all of them. deploy/README.md has the bound that operators reckon with. And
+what a record took goes back when it is over."""
 
 import re
 from pathlib import Path
@@ -14,7 +15,14 @@ from waiting import wait_for
 MIB = 1 << 20
 PARTITIONS = 4
 SETTINGS = {key: f"{MIB}" for key in ("limits.record_bytes", "worker.batch_bytes", "worker.relay_bytes")}
-CEILING = 40 + 5 + 10 + PARTITIONS * (3 + 9)  # MiB, as deploy/README.md says, with all settings at 1 MiB
+
+
+def ceiling(size, shards):
+    """The bound in MiB, as deploy/README.md says, where all three settings are `size` MiB."""
+    return 40 + 5 * size + 10 * size + shards * (3 + 9) * size + min(30 + 56 * size, 600)
+
+
+CEILING = ceiling(1, PARTITIONS)
 BACKLOG_SECONDS = 240
 ENTRY = b"\x02\x20" + b"x" * 16 + b"\0\0\0\0"  # USER and 16 letters: of fewer bytes there would be too many values
 MOST_ENTRIES = 40_000
@@ -22,10 +30,10 @@ MOST_ENTRIES = 40_000
 pytestmark = pytest.mark.slow
 
 
-def peak_mib(worker):
-    """The most memory that it ever had, as the kernel counts it."""
+def memory_mib(worker, name):
+    """A line of what the kernel counts: VmHWM is the most memory that it ever had, VmRSS what it has."""
     status = Path(f"/proc/{worker.pid}/status").read_text(encoding="ascii")
-    return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) / 1024
+    return int(re.search(name + r":\s+(\d+) kB", status).group(1)) / 1024
 
 
 def largest():
@@ -67,7 +75,7 @@ def peak_until(world, state, count):
     wait_for(
         lambda: world.sql(sql, state)[0][0] == count, f"{count} {state}", timeout=BACKLOG_SECONDS
     )
-    peak = peak_mib(worker)
+    peak = memory_mib(worker, "VmHWM")
     worker.stop(30)
     return peak
 
@@ -86,3 +94,44 @@ def test_a_backlog_is_no_question_of_memory(make_world, what):
     resumed = peak_until(world, "RESUMED", count)
     print(f"{what}: {asleep:.0f} and {resumed:.0f} MiB, at most {CEILING}")
     assert max(asleep, resumed) < CEILING
+
+
+# ---- one record ----------------------------------------------------------------------------
+
+DEFAULT_SIZE = 8  # MiB: of all three settings
+VALUES_MOST = 1_999_000  # and a few that every record has
+LABELS = 1_390_000  # as many as there is room for
+LEFT_MIB = 100  # where the room of so many values is kept it is 150 to 200
+
+
+def many_texts(datum):
+    """A record that is taken in: of no more values can it be, and each of them is a byte."""
+    datum["step"]["path"] = Raw(long(VALUES_MOST) + bytes(VALUES_MOST) + long(0))
+    datum["history"] = [records.entry("USER", "x" * 5_500_000)]  # the number hangs on the length
+
+
+def many_labels(datum):
+    """One that becomes a dead letter, once it is decoded: nothing takes more for a value."""
+    letters = (b"%c%c%c%c" % tuple(48 + (i >> 6 * n & 63) for n in range(4)) for i in range(LABELS))
+    datum["gate"]["labels"] = Raw(long(LABELS) + b"".join(long(4) + each + b"\0" for each in letters) + long(0))
+
+
+@pytest.mark.parametrize("fill", [many_texts, many_labels])
+def test_one_record_of_very_many_values(make_world, fill):
+    """It may take hundreds of MiB while it is decoded. They go back, and are not kept for the next one."""
+    world = make_world(partitions=1)
+    worker = world.start_worker()
+    datum = records.make_suspend()
+    fill(datum)
+    put(world, "suspends", [SUSPEND.lie(datum)])
+    taken = "SELECT 1 FROM fermata.checkpoint WHERE state::text = 'PENDING'"
+    wait_for(lambda: world.sql(taken) or world.read("dead_letters"), "it to be taken in", timeout=BACKLOG_SECONDS)
+    assert bool(world.read("dead_letters")) == (fill is many_labels)
+    wait_for(
+        lambda: memory_mib(worker, "VmRSS") < LEFT_MIB,
+        lambda: f"it to give back its memory: {memory_mib(worker, 'VmRSS'):.0f} MiB",
+        timeout=60,
+    )
+    peak = memory_mib(worker, "VmHWM")
+    print(f"{fill.__name__}: {peak:.0f} MiB, at most {ceiling(DEFAULT_SIZE, 1)}")
+    assert peak < ceiling(DEFAULT_SIZE, 1)
