@@ -67,6 +67,14 @@ void codec_free(struct codec *codec)
 	free(codec);
 }
 
+void codec_forget(struct codec *codec)
+{
+	if (codec->migrated.cap > KEPT_LEN)
+		buffer_done(&codec->migrated);
+	else
+		buffer_reset(&codec->migrated);
+}
+
 const struct schema_want *codec_want(const struct codec *codec)
 {
 	return &codec->want;

@@ -32,6 +32,8 @@ enum record_type { RECORD_SUSPEND, RECORD_APPROVAL, RECORD_RESUME, RECORD_GATE }
 FM_MUSTCHECK enum fate codec_new(struct codec **ret_codec, const struct codec_settings *settings,
                                  struct error *error);
 void codec_free(struct codec *codec);
+/* What it gave for a record of another schema is over: wiped, and its room given back where that is large. */
+void codec_forget(struct codec *codec);
 
 /*
  * What was missing when the last codec_take_... of a framed value, or codec_today, gave RETRY

@@ -294,9 +294,10 @@ static enum fate understand_approval(struct intake *intake, struct item *item, s
 
 enum fate intake_understand(struct intake *intake, struct item *item, struct error *error)
 {
-	arena_reset(intake->scratch);
 	enum fate fate =
 		item->suspend ? understand_suspend(intake, item, error) : understand_approval(intake, item, error);
+	arena_reset(intake->scratch); /* no state stays until the next record comes */
+	codec_forget(intake->codec);
 	if (fate != FATE_REJECT)
 		return fate;
 	item->dead = true;

@@ -422,7 +422,7 @@ static void end_term(struct relay *relay, enum fate fate, const struct error *er
 	atomic_store(&relay->ready, false);
 	producer_close(relay->producer);
 	relay->producer = NULL;
-	relay->publications_len = 0;
+	relay_forget(relay);
 	tray_clear(&relay->tray);
 	tray_wash(&relay->tray);
 	relay->drained = false;

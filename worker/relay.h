@@ -131,6 +131,8 @@ FM_MUSTCHECK enum fate relay_read_on(struct relay *relay, struct error *error);
 /* Opens, checks and encodes what was taken. Rows that cannot be are set aside (a write); rows that must
  * wait are noted. */
 FM_MUSTCHECK enum fate relay_encode(struct relay *relay, const struct relay_take *take, struct error *error);
+/* What was encoded last is over: its bytes, and the room for them. (An encode of nothing does that, too.) */
+void relay_forget(struct relay *relay);
 
 struct relay_note *relay_note_find(struct relay *relay, const struct uuid *id, enum relay_note_kind kind);
 void relay_note_add(struct relay *relay, const struct uuid *id, enum relay_note_kind kind);

@@ -482,9 +482,18 @@ static enum fate encode_gate(struct relay *relay, const struct gate_row *row, st
 	return FATE_OK;
 }
 
+void relay_forget(struct relay *relay)
+{
+	buffer_done(&relay->out);
+	buffer_done(&relay->body);
+	relay->publications_len = 0;
+}
+
 enum fate relay_encode(struct relay *relay, const struct relay_take *take, struct error *error)
 {
 	size_t ceiling = (size_t)config_number(relay->worker->config, PARAM_WORKER_RELAY_BYTES);
+	if (take->rows_len + take->gates_len == 0)
+		relay_forget(relay);
 	buffer_reset(&relay->out);
 	relay->publications_len = 0;
 	enum fate fate = FATE_OK;
@@ -500,6 +509,7 @@ enum fate relay_encode(struct relay *relay, const struct relay_take *take, struc
 	}
 	arena_reset(relay->plain);
 	buffer_reset(&relay->body);
+	codec_forget(relay->codec);
 	relay->cut = rows < take->rows_len || gates < take->gates_len;
 	return fate;
 }

@@ -99,6 +99,7 @@ struct life {
 	bool off;  /* the power is gone: nothing that it does has an effect */
 	int takes; /* R3s that are left to it */
 	int waits;
+	bool nothing;                  /* its last R3 found nothing */
 	struct told seen[CHECKPOINTS]; /* what its last R3 has read of gate events */
 };
 
@@ -123,6 +124,7 @@ static struct {
 	int marks;        /* R5s */
 	int handed;       /* gate events that were published as intake had handed them over */
 	int looks;        /* R3s that came right after an R5, without a wait in between */
+	int rests;        /* R3s that came after one that found nothing */
 	bool unread;      /* some other shard's ledger is */
 	int told;         /* how often the gate events of what waits were queued */
 	bool marked;      /* the last thing was an R5 */

@@ -266,6 +266,12 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 	(void)with_action;
 	(void)with_decided;
 	assert_memory_equal(routes_digest, play.worker.routes_digest, 32);
+	if (life->nothing) { /* what was published before that is kept nowhere */
+		assert_null(life->relay->out.data);
+		assert_null(life->relay->body.data);
+		play.rests++;
+	}
+	life->nothing = false;
 	play.looks += play.marked;
 	play.marked = false;
 	if (strikes())
@@ -282,6 +288,7 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 	};
 	take_rows(ret_take, rows, skip, skip_len, handed, arena);
 	ret_take->more = ret_take->rows_len == rows || ret_take->gates_len == rows;
+	life->nothing = ret_take->rows_len + ret_take->gates_len == 0;
 	return FATE_OK;
 }
 

@@ -49,6 +49,11 @@ enum fate codec_new(struct codec **ret_codec, const struct codec_settings *setti
 	return FATE_OK;
 }
 
+void codec_forget(struct codec *codec)
+{
+	(void)codec;
+}
+
 void codec_free(struct codec *codec)
 {
 	(void)codec;

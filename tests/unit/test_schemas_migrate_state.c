@@ -334,6 +334,9 @@ static void check_version(struct codec *codec, struct codec *plain, struct view 
 	must(codec_today(codec, sha256, body, &today, &error), &error);
 	assert_true(view_equal(today, today_body));
 	must(codec_guard_suspend_body(today, &guarded, &error), &error);
+	codec_forget(codec);
+	for (size_t i = 0; i < today.len; i++)
+		assert_int_equal(today.data[i], 0); /* it was the codec's, and has kept nothing of it */
 	assert_int_equal(codec_today(plain, sha256, body, &today, &error), FATE_REJECT);
 	assert_int_equal(error.code, ERR_UNKNOWN_SCHEMA);
 	value.len--;
