@@ -303,6 +303,14 @@ def test_a_start_without_the_registry(world, client, proxy):
         ),
         "the reader to be known",
     )
+    world.wait(
+        lambda: len(
+            world.sql(
+                "SELECT 1 FROM fermata.schema_text WHERE fingerprint = %s", first["state"]["fingerprint"]
+            )
+        ),
+        "the writer, which is asked for after it, to be known",
+    )
     world.workers[-1].stop()
     proxy.cut()
     world.start_worker()
