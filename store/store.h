@@ -36,6 +36,8 @@ void store_close(struct store *store);
 FM_MUSTCHECK enum fate store_connect(struct store *store, struct error *error);
 /* How many connections were made so far. */
 uint64_t store_reconnects(const struct store *store);
+/* How often answers of the server were waited for, COPY aside. */
+uint64_t store_round_trips(const struct store *store);
 /* The socket to poll for notifications, -1 when there is no connection. */
 int store_socket(const struct store *store);
 /* Rolls back whatever is open. Drops the connection if that does not work. */
@@ -277,9 +279,20 @@ struct gate_row {
 
 /* What the caller has of a gate event in just that version, and its bytes; or NULL: then it is read. */
 typedef const void *store_handed(void *context, const struct uuid *id, int64_t version, size_t *ret_bytes);
+
+/* A checkpoint that was decided just now. */
+struct fresh {
+	struct uuid id;
+	int64_t appended_at; /* of its suspend record */
+};
+
 struct handed {
 	store_handed *find;
 	void *context;
+	/* What is probably all that is to be resumed: it is asked for together with its states, in one go. Where it is not all,
+	 * or not there, nothing is lost but that one question. Empty: nobody knows. */
+	const struct fresh *fresh;
+	size_t fresh_len;
 };
 
 struct relay_take {
@@ -297,7 +310,7 @@ struct relay_take {
  * R3. skip: checkpoints that must wait (passed over). At most rows rows of each kind and about `bytes` of
  * sealed payloads in all, but at least one row. with_action: load payloads for gate events. with_decided: take the gate
  * events of what is DECIDED, too, which else go with its resume; for a time in which nothing is resumed.
- * handed: what is asked for each gate event that is to be sent, or NULL.
+ * handed: what is asked for each gate event that is to be sent, and what was decided just now, or NULL.
  */
 FM_MUSTCHECK enum fate store_relay_take(struct store *store, const struct shard *shard,
                                         const uint8_t routes_digest[32], const struct uuid *skip,

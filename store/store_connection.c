@@ -150,6 +150,11 @@ uint64_t store_reconnects(const struct store *store)
 	return store->connects;
 }
 
+uint64_t store_round_trips(const struct store *store)
+{
+	return store->pipeline.round_trips;
+}
+
 int store_socket(const struct store *store)
 {
 	return store->pipeline.pg != NULL ? PQsocket(store->pipeline.pg) : -1;

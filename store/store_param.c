@@ -104,13 +104,16 @@ void param_time(struct params *params, int64_t time_us)
 		param_int8(params, time_us);
 }
 
-void param_day(struct params *params, int64_t time_us)
+int32_t day_of(int64_t time_us)
 {
 	int64_t day = time_us < 0 ? 0 : time_us / US_PER_DAY;
 
-	if (day > DAY_LAST)
-		day = DAY_LAST;
-	param_int4(params, (int32_t)(day - DAYS_TO_2000));
+	return (int32_t)((day < DAY_LAST ? day : DAY_LAST) - DAYS_TO_2000);
+}
+
+void param_day(struct params *params, int64_t time_us)
+{
+	param_int4(params, day_of(time_us));
 }
 
 void param_text(struct params *params, struct view text)

@@ -59,7 +59,8 @@ void param_int4(struct params *params, int32_t value);
 void param_int8(struct params *params, int64_t value);
 /* TIME_NONE is null. */
 void param_time(struct params *params, int64_t time_us);
-/* The UTC day of a time; times outside of the years 1970 to 9999 count as the nearest day in it. */
+/* The UTC day of a time, as PostgreSQL counts days; times outside of the years 1970 to 9999 count as the nearest day in it. */
+int32_t day_of(int64_t time_us);
 void param_day(struct params *params, int64_t time_us);
 /* Borrow until the statement is sent; data == NULL is null. */
 void param_text(struct params *params, struct view text);

@@ -163,3 +163,40 @@ enum fate store_payload(struct store *store, struct checkpoint *checkpoint, stru
 	return error_set(error, FATE_REJECT, ERR_NO,
 	                 "its sealed state is gone, retention.payload after it was settled");
 }
+
+/* ---- edits ---- */
+
+static const struct statement select_edits = {
+	"reading edits",
+	"SELECT u.n, d.edits_body FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n)"
+	" JOIN fermata.decision d ON d.decision_id = ANY (ARRAY[u.id])",
+};
+
+static enum fate edits_rows(void *context, const PGresult *rows, struct error *error)
+{
+	const struct edits_wanted *wanted = context;
+
+	for (int i = 0; i < PQntuples(rows); i++) {
+		struct row row = row_at(rows, i, wanted->arena);
+		size_t at;
+		enum fate fate = row_ordinal(&row, wanted->len, &at, error);
+		if (fate != FATE_OK)
+			return fate;
+		wanted->items[at]->edits.body = row_bytes(&row);
+		fate = row_end(&row, error);
+		if (fate != FATE_OK)
+			return fate;
+	}
+	return FATE_OK;
+}
+
+void edits_send(struct store *store, struct edits_wanted *wanted)
+{
+	if (wanted->len == 0)
+		return;
+	struct params *params = store_params(store);
+	param_array(params, PG_UUID, wanted->len);
+	for (size_t i = 0; i < wanted->len; i++)
+		item_uuid(params, &wanted->items[i]->id);
+	store_send(store, &select_edits, params, &(struct answer){ .rows = edits_rows, .context = wanted });
+}

@@ -18,4 +18,14 @@ struct payloads {
 /* In the transaction that is open: fills sealed.body of each that has one, and leaves the others as they are. A statement a day. REJECT with ERR_MEMORY: nothing was sent. */
 FM_MUSTCHECK enum fate payloads_send(struct store *store, struct payloads *payloads, struct error *error);
 
+/* The decisions whose edits are asked for; the same. */
+struct edits_wanted {
+	struct arena *arena;
+	struct decision **items;
+	size_t len;
+};
+
+/* In the transaction that is open: fills edits.body of each. */
+void edits_send(struct store *store, struct edits_wanted *wanted);
+
 #endif

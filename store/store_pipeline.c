@@ -375,6 +375,7 @@ enum fate pipeline_flush(struct pipeline *pipeline, struct error *error)
 {
 	static const struct statement sync = { "ending the pipeline", "" };
 
+	pipeline->round_trips++;
 	if (!pipeline->broken) {
 		if (PQpipelineSync(pipeline->pg) == 0)
 			fault_broken(pipeline, "sending");

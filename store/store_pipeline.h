@@ -51,9 +51,10 @@ struct pipeline {
 	size_t pending_first;
 	size_t pending_len;
 	size_t pending_cap;
-	size_t unflushed;   /* bytes sent since the socket last took everything */
-	bool broken;        /* the connection is of no more use */
-	struct error fault; /* the first one; fate OK: none */
+	size_t unflushed;     /* bytes sent since the socket last took everything */
+	uint64_t round_trips; /* flushes so far */
+	bool broken;          /* the connection is of no more use */
+	struct error fault;   /* the first one; fate OK: none */
 };
 
 void pipeline_init(struct pipeline *pipeline, bool prepare);

@@ -50,27 +50,6 @@ static const struct statement select_gate_rows = {
 	" WHERE coalesce(c.filled, true) AND ($3::boolean OR c.state IS DISTINCT FROM 'DECIDED')",
 };
 
-/* In the order in which intake raises them. */
-static const struct statement tell_decided = {
-	"queueing gate events of what waits in the outbox",
-	"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
-	" SELECT c.checkpoint_id, o.topic, o.partition, c.version FROM fermata.outbox o"
-	" JOIN fermata.checkpoint c ON c.checkpoint_id = ANY (ARRAY[o.checkpoint_id])"
-	" WHERE o.topic = $1::text AND o.partition = $2::integer AND c.state = 'DECIDED' ORDER BY c.checkpoint_id"
-	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)",
-};
-
-static const struct statement select_edits = {
-	"reading edits",
-	"SELECT u.n, d.edits_body FROM unnest($1::uuid[]) WITH ORDINALITY u (id, n)"
-	" JOIN fermata.decision d ON d.decision_id = ANY (ARRAY[u.id])",
-};
-
-static const struct statement count_outbox = {
-	"counting the outbox of a shard",
-	"SELECT count(*) FROM fermata.outbox WHERE topic = $1::text AND partition = $2::integer",
-};
-
 /* ---- what comes back ---- */
 
 /* Rows that may be taken: what they weigh decides how many of them are. */
@@ -214,31 +193,6 @@ static enum fate ready_rows(void *context, const PGresult *rows, struct error *e
 	row_ledger(&row, &take->ledger);
 	take->ready = row_bool(&row);
 	return row_end(&row, error);
-}
-
-/* The decisions whose edits are asked for. */
-struct edits_wanted {
-	struct arena *arena;
-	struct decision **items;
-	size_t len;
-};
-
-static enum fate edits_rows(void *context, const PGresult *rows, struct error *error)
-{
-	const struct edits_wanted *wanted = context;
-
-	for (int i = 0; i < PQntuples(rows); i++) {
-		struct row row = row_at(rows, i, wanted->arena);
-		size_t at;
-		enum fate fate = row_ordinal(&row, wanted->len, &at, error);
-		if (fate != FATE_OK)
-			return fate;
-		wanted->items[at]->edits.body = row_bytes(&row);
-		fate = row_end(&row, error);
-		if (fate != FATE_OK)
-			return fate;
-	}
-	return FATE_OK;
 }
 
 /* ---- sending ---- */
@@ -457,21 +411,6 @@ static enum fate find_edits(const struct taking *taking, struct edits_wanted *wa
 	return FATE_OK;
 }
 
-static enum fate send_edits(struct store *store, const struct taking *taking, struct edits_wanted *wanted,
-                            struct error *error)
-{
-	enum fate fate = find_edits(taking, wanted, error);
-
-	if (fate != FATE_OK || wanted->len == 0)
-		return fate;
-	struct params *params = store_params(store);
-	param_array(params, PG_UUID, wanted->len);
-	for (size_t i = 0; i < wanted->len; i++)
-		item_uuid(params, &wanted->items[i]->id);
-	store_send(store, &select_edits, params, &(struct answer){ .rows = edits_rows, .context = wanted });
-	return FATE_OK;
-}
-
 static enum fate send_bodies(struct store *store, struct taking *taking, const struct candidates *list,
                              size_t len, struct payloads *bodies, struct error *error)
 {
@@ -497,10 +436,12 @@ static enum fate take_rest(struct store *store, struct taking *taking, size_t *b
 {
 	struct edits_wanted edits;
 	struct payloads of_rows, of_gates;
-	enum fate fate = send_edits(store, taking, &edits, error);
+	enum fate fate = find_edits(taking, &edits, error);
 
-	if (fate == FATE_OK)
+	if (fate == FATE_OK) {
+		edits_send(store, &edits);
 		fate = send_bodies(store, taking, &taking->outbox, taking->take->rows_len, &of_rows, error);
+	}
 	if (fate == FATE_OK && taking->gates.len > 0) {
 		send_missed(store, taking);
 		fate = transaction_flush(store, error);
@@ -513,12 +454,22 @@ static enum fate take_rest(struct store *store, struct taking *taking, size_t *b
 	return fate == FATE_OK ? transaction_finish(store, error) : fate;
 }
 
+static enum fate begin(struct store *store, const struct taking *taking, struct error *error)
+{
+	memset(taking->take, 0, sizeof(*taking->take));
+	taking->take->ledger = (struct ledger){ .next = LEDGER_NONE, .doubt.before = TIME_NONE };
+	return transaction_begin(store, TRANSACTION_SNAPSHOT, error);
+}
+
 static enum fate take_all(struct store *store, struct taking *taking, struct error *error)
 {
 	size_t bytes_left = taking->bytes;
+	enum fate fate = begin(store, taking, error);
 
+	if (fate != FATE_OK)
+		return fate;
 	send_first(store, taking);
-	enum fate fate = transaction_flush(store, error);
+	fate = transaction_flush(store, error);
 	if (fate == FATE_OK)
 		fate = choose_outbox(taking, &bytes_left, error);
 	if (fate == FATE_OK)
@@ -527,6 +478,78 @@ static enum fate take_all(struct store *store, struct taking *taking, struct err
 		fate = take_rest(store, taking, &bytes_left, error);
 	if (fate != FATE_OK)
 		store_rollback(store);
+	return fate;
+}
+
+/* ---- what was decided just now, in one go ---- */
+
+/* Where its states are, unless they have waited for so long that their day was dropped. */
+static enum fate send_fresh(struct store *store, const struct taking *taking, struct payloads *bodies,
+                            struct error *error)
+{
+	size_t len = taking->handed->fresh_len;
+	struct checkpoint *wanted = arena_array(taking->arena, len, sizeof(*wanted));
+	int32_t *days = arena_array(taking->arena, len, sizeof(*days));
+
+	*bodies = (struct payloads){ .arena = taking->arena, .days = days, .len = len };
+	bodies->items = arena_array(taking->arena, len, sizeof(struct checkpoint *));
+	if (wanted == NULL || days == NULL || bodies->items == NULL)
+		return list_no_memory(error);
+	for (size_t i = 0; i < len; i++) {
+		const struct fresh *fresh = &taking->handed->fresh[i];
+		wanted[i] = (struct checkpoint){ .id = fresh->id };
+		days[i] = day_of(fresh->appended_at);
+		bodies->items[i] = &wanted[i];
+	}
+	return payloads_send(store, bodies, error);
+}
+
+static bool has_edits(const struct candidate *candidate)
+{
+	for (size_t i = 0; i < candidate->decisions.len; i++)
+		if (candidate->decisions.items[i]->has_edits)
+			return true;
+	return false;
+}
+
+/* Is everything there that the outbox has? */
+static bool place_bodies(const struct candidates *outbox, const struct payloads *bodies)
+{
+	for (size_t i = 0; i < outbox->len; i++) {
+		struct checkpoint *checkpoint = outbox->items[i].checkpoint;
+		for (size_t j = 0; j < bodies->len; j++)
+			if (uuid_compare(&bodies->items[j]->id, &checkpoint->id) == 0)
+				checkpoint->sealed.body = bodies->items[j]->sealed.body;
+		if (view_is_null(checkpoint->sealed.body) || has_edits(&outbox->items[i]))
+			return false;
+	}
+	return outbox->len > 0;
+}
+
+/* The second half is guessed, so that the first can be the only one. *ret_whole: it was guessed rightly. */
+static enum fate take_at_once(struct store *store, struct taking *taking, bool *ret_whole,
+                              struct error *error)
+{
+	size_t bytes_left = taking->bytes;
+	struct payloads bodies;
+	enum fate fate = begin(store, taking, error);
+
+	if (fate != FATE_OK)
+		return fate;
+	send_first(store, taking);
+	fate = send_fresh(store, taking, &bodies, error);
+	if (fate != FATE_OK) {
+		store_rollback(store);
+		return fate;
+	}
+	fate = transaction_finish(store, error);
+	if (fate != FATE_OK || !taking->take->ready || !place_bodies(&taking->outbox, &bodies))
+		return fate;
+	fate = choose_outbox(taking, &bytes_left, error);
+	if (fate == FATE_OK)
+		fate = sort_gates(taking, &bytes_left, error);
+	choose_missed(taking, &bytes_left);
+	*ret_whole = taking->gates.len == 0;
 	return fate;
 }
 
@@ -552,38 +575,11 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 		.missed.arena = arena,
 	};
 
-	memset(ret_take, 0, sizeof(*ret_take));
-	ret_take->ledger = (struct ledger){ .next = LEDGER_NONE, .doubt.before = TIME_NONE };
-	enum fate fate = transaction_begin(store, TRANSACTION_SNAPSHOT, error);
-	return fate == FATE_OK ? take_all(store, &taking, error) : fate;
-}
+	struct taking at_once = taking;
+	bool whole = false;
+	enum fate fate = FATE_OK;
 
-enum fate store_relay_tell(struct store *store, const struct shard *shard, struct error *error)
-{
-	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
-
-	if (fate != FATE_OK)
-		return fate;
-	struct params *params = store_params(store);
-	param_name(params, shard->topic);
-	param_int4(params, shard->partition);
-	store_send(store, &tell_decided, params, NULL);
-	return transaction_finish(store, error);
-}
-
-/* ---- counting ---- */
-
-enum fate store_outbox_count(struct store *store, const char *topic, int32_t partition, int64_t *ret_count,
-                             struct error *error)
-{
-	enum fate fate = transaction_begin(store, TRANSACTION_READ, error);
-
-	*ret_count = 0;
-	if (fate != FATE_OK)
-		return fate;
-	struct params *params = store_params(store);
-	param_name(params, topic);
-	param_int4(params, partition);
-	store_send(store, &count_outbox, params, &(struct answer){ .rows = row_number, .context = ret_count });
-	return transaction_finish(store, error);
+	if (handed != NULL && handed->fresh_len > 0)
+		fate = take_at_once(store, &at_once, &whole, error);
+	return fate == FATE_OK && !whole ? take_all(store, &taking, error) : fate;
 }

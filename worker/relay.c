@@ -272,7 +272,8 @@ static enum fate take(struct relay *relay, struct relay_take *ret_take, struct e
 	struct uuid skip[RELAY_NOTES_MAX];
 	size_t skip_len = waiting_ids(relay, skip);
 	struct shard shard = relay_shard(relay);
-	struct handed handed = { find_handed, relay };
+	struct fresh fresh[TRAY_FRESH_MAX];
+	struct handed handed = { find_handed, relay, fresh, tray_noted(&relay->tray, fresh) };
 	arena_reset(relay->taken);
 	tray_wash(&relay->tray);
 	uint64_t mark = tray_mark(&relay->tray);

@@ -22,6 +22,8 @@
 #define POLL_MS  100
 #define CLOSE_MS 3000
 
+#define FRESH_BYTES_MAX (256 * 1024) /* of a state, before it is sealed */
+
 struct shards {
 	struct worker *worker;
 	pthread_mutex_t mutex; /* of the list */
@@ -78,14 +80,26 @@ static void wake(struct relay *relay, bool urgent)
 		log_debug("shards", "a relay has been woken often enough");
 }
 
+/* What is large is left to a relay that knows how much there is. */
+static void note_decided(struct relay *relay, const struct checkpoint *row)
+{
+	const struct fresh fresh = { row->id, row->appended_at };
+	if (row->sealed.plain_len <= FRESH_BYTES_MAX)
+		tray_note(&relay->tray, &fresh);
+}
+
 static void wake_for(struct relay *relay, const struct batch_write *batch)
 {
 	bool any = false, urgent = false;
-	for (size_t i = 0; i < batch->checkpoints_len && !urgent; i++)
-		if (is_of(relay, &batch->checkpoints[i])) {
-			any = true;
-			urgent = batch->checkpoints[i].outbox;
-		}
+	for (size_t i = 0; i < batch->checkpoints_len; i++) {
+		const struct checkpoint_write *write = &batch->checkpoints[i];
+		if (!is_of(relay, write))
+			continue;
+		any = true;
+		urgent = urgent || write->outbox;
+		if (write->outbox)
+			note_decided(relay, write->checkpoint);
+	}
 	if (any)
 		wake(relay, urgent);
 }

@@ -138,6 +138,7 @@ void tray_clear(struct tray *tray)
 	pthread_mutex_lock(&tray->mutex);
 	while (tray->oldest != NULL)
 		throw_away(tray, tray->oldest);
+	tray->fresh_len = 0;
 	pthread_mutex_unlock(&tray->mutex);
 }
 
@@ -189,4 +190,27 @@ void tray_sweep(struct tray *tray, uint64_t mark)
 	while (tray->oldest != NULL && tray->oldest->number < mark)
 		throw_away(tray, tray->oldest);
 	pthread_mutex_unlock(&tray->mutex);
+}
+
+/* ---- what was decided ---- */
+
+void tray_note(struct tray *tray, const struct fresh *fresh)
+{
+	pthread_mutex_lock(&tray->mutex);
+	if (tray->fresh_len < TRAY_FRESH_MAX)
+		tray->fresh[tray->fresh_len] = *fresh;
+	if (tray->fresh_len <= TRAY_FRESH_MAX)
+		tray->fresh_len++;
+	pthread_mutex_unlock(&tray->mutex);
+}
+
+size_t tray_noted(struct tray *tray, struct fresh ret_fresh[TRAY_FRESH_MAX])
+{
+	pthread_mutex_lock(&tray->mutex);
+	size_t len = tray->fresh_len <= TRAY_FRESH_MAX ? tray->fresh_len : 0;
+	if (len > 0)
+		memcpy(ret_fresh, tray->fresh, len * sizeof(*ret_fresh));
+	tray->fresh_len = 0;
+	pthread_mutex_unlock(&tray->mutex);
+	return len;
 }

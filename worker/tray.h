@@ -12,11 +12,12 @@
 #define FERMATA_WORKER_TRAY_H
 
 #include "core/memory.h"
-#include "core/uuid.h"
+#include "store/store.h"
 
 #include <pthread.h>
 
-#define TRAY_MS 10000
+#define TRAY_MS        10000
+#define TRAY_FRESH_MAX 8
 
 /* A gate event as it is published. */
 struct tray_event {
@@ -39,6 +40,8 @@ struct tray {
 	size_t bytes;             /* of all entries, taken ones too */
 	size_t ceiling;
 	uint64_t puts; /* how many so far */
+	struct fresh fresh[TRAY_FRESH_MAX];
+	size_t fresh_len; /* above TRAY_FRESH_MAX: more than could be noted */
 };
 
 /* ceiling: the most bytes that it ever holds. */
@@ -49,7 +52,7 @@ void tray_done(struct tray *tray);
 /* A copy is put there, in the place of what is there of that id. What there is no room or no memory for is left out: what
  * lies there longer is what a relay that is behind asks for next. */
 void tray_put(struct tray *tray, const struct tray_event *event);
-/* Nothing that lies there is given to anybody any more. */
+/* Nothing that lies there, or was noted, is given to anybody any more. */
 void tray_clear(struct tray *tray);
 
 /* What has been put so far is below that mark. */
@@ -61,5 +64,10 @@ const struct tray_event *tray_take(struct tray *tray, const struct uuid *id, int
 void tray_wash(struct tray *tray);
 /* Throws away what was put before that mark: the database does not ask for it. */
 void tray_sweep(struct tray *tray, uint64_t mark);
+
+/* It was decided, and that is committed: a relay that wakes to it may ask for it by name. */
+void tray_note(struct tray *tray, const struct fresh *fresh);
+/* What has been noted since this was asked last; none of it where it was too much, for then there is a backlog. */
+size_t tray_noted(struct tray *tray, struct fresh ret_fresh[TRAY_FRESH_MAX]);
 
 #endif

@@ -179,7 +179,7 @@ static const void *find_in_hand(void *context, const struct uuid *id, int64_t ve
 
 static struct relay_take take_with_hand(struct hand *hand, size_t bytes)
 {
-	struct handed handed = { find_in_hand, hand };
+	struct handed handed = { .find = find_in_hand, .context = hand };
 	struct relay_take take;
 	struct error error = { 0 };
 

@@ -71,7 +71,7 @@ static void scalars_are_big_endian(void **state)
 	assert_int_equal(params.fault, PARAMS_GOOD);
 }
 
-static int32_t day_of(int64_t time_us)
+static int32_t sent_day(int64_t time_us)
 {
 	params_reset(&params);
 	param_day(&params, time_us);
@@ -83,13 +83,13 @@ static int32_t day_of(int64_t time_us)
 static void days_are_utc_and_within_bounds(void **state)
 {
 	(void)state;
-	assert_int_equal(day_of(10957 * DAY_US), 0); /* 2000-01-01 */
-	assert_int_equal(day_of(10957 * DAY_US - 1), -1);
-	assert_int_equal(day_of(10958 * DAY_US - 1), 0);
-	assert_int_equal(day_of(0), -10957);
-	assert_int_equal(day_of(-1), -10957);
-	assert_int_equal(day_of(INT64_MIN), -10957);
-	assert_int_equal(day_of(INT64_MAX), 2932896 - 10957); /* 9999-12-31 */
+	assert_int_equal(sent_day(10957 * DAY_US), 0); /* 2000-01-01 */
+	assert_int_equal(sent_day(10957 * DAY_US - 1), -1);
+	assert_int_equal(sent_day(10958 * DAY_US - 1), 0);
+	assert_int_equal(sent_day(0), -10957);
+	assert_int_equal(sent_day(-1), -10957);
+	assert_int_equal(sent_day(INT64_MIN), -10957);
+	assert_int_equal(sent_day(INT64_MAX), 2932896 - 10957); /* 9999-12-31 */
 }
 
 static void arrays_are_as_the_server_reads_them(void **state)

@@ -216,6 +216,49 @@ static void nothing_is_left_when_it_is_cleared(void **state)
 	assert_int_equal(tray.bytes, 0);
 }
 
+static void note(int number)
+{
+	const struct fresh fresh = { id_of(number), number * 10 };
+
+	tray_note(&tray, &fresh);
+}
+
+/* Is what was noted just those, from first on? */
+static bool has_noted(int first, int count)
+{
+	struct fresh noted[TRAY_FRESH_MAX];
+
+	if (tray_noted(&tray, noted) != (size_t)count)
+		return false;
+	for (int i = 0; i < count; i++) {
+		struct uuid id = id_of(first + i);
+		assert_memory_equal(&noted[i].id, &id, sizeof(id));
+		assert_int_equal(noted[i].appended_at, (first + i) * 10);
+	}
+	return true;
+}
+
+static void a_few_decisions_are_noted_and_told_once(void **state)
+{
+	(void)state;
+	assert_true(has_noted(0, 0));
+	note(1);
+	note(2);
+	assert_true(has_noted(1, 2));
+	assert_true(has_noted(0, 0));
+	for (int i = 0; i < TRAY_FRESH_MAX; i++)
+		note(i);
+	assert_true(has_noted(0, TRAY_FRESH_MAX));
+	for (int i = 0; i < 3 * TRAY_FRESH_MAX; i++) /* a backlog is not told by name */
+		note(i);
+	assert_true(has_noted(0, 0));
+	note(7);
+	assert_true(has_noted(7, 1));
+	note(7);
+	tray_clear(&tray);
+	assert_true(has_noted(0, 0));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -230,6 +273,7 @@ int main(void)
 		TEST(what_has_no_room_is_not_there_in_an_older_version),
 		TEST(what_nobody_asked_for_is_swept),
 		TEST(nothing_is_left_when_it_is_cleared),
+		TEST(a_few_decisions_are_noted_and_told_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
