@@ -18,15 +18,18 @@ void param_lows(struct params *params, const struct kafka_low *lows, size_t len)
 }
 
 #define LOOKED                                                                                               \
-	"SELECT c.checkpoint_id, c.state, c.approvals, c.appended_at, " SQL_COMMON(                              \
-		"suspend_topic") " AS suspend_topic, c.suspend_partition,"                                           \
-						 " c.suspend_offset FROM fermata.checkpoint c"
+	"SELECT c.checkpoint_id, c.state, c.approvals, c.appended_at, c.common, c.own_suspend_topic,"            \
+	" c.suspend_partition, c.suspend_offset FROM fermata.checkpoint c"
+
+/* Which topic its record is on is a look at another table: it is had for what waits alone. */
+#define WAITING                                                                                              \
+	"SELECT c.*, " SQL_COMMON(                                                                               \
+		"suspend_topic") " AS suspend_topic FROM looked c"                                                   \
+						 " WHERE c.state IN ('PENDING', 'DECIDED', 'QUARANTINED', 'IN_DOUBT')"
 
 /* first: a condition; then: what else is asked of `looked`, or nothing. */
 #define WAITS_OF(looked, first, then)                                                                        \
-	"WITH looked AS (" looked "), waiting AS MATERIALIZED ("                                                 \
-	"SELECT * FROM looked WHERE state IN ('PENDING', 'DECIDED', 'QUARANTINED', 'IN_DOUBT')"                  \
-	"), early AS MATERIALIZED ("                                                                             \
+	"WITH looked AS (" looked "), waiting AS MATERIALIZED (" WAITING "), early AS MATERIALIZED ("            \
 	"SELECT d.topic, d.partition, d.\"offset\" FROM ("                                                       \
 	"SELECT w.checkpoint_id FROM waiting w WHERE w.state = 'PENDING' AND w.approvals > 0"                    \
 	" UNION ALL SELECT u.checkpoint_id FROM fermata.unclaimed u WHERE " first                                \

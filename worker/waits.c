@@ -14,6 +14,8 @@
 #define SOON_MS   INT64_C(600000)
 #define ASK_MS    2000
 #define PAGE_ROWS 10000 /* a moment's work */
+#define REST                                                                                                 \
+	9 /* for so many times as long as a page took: among millions the walk is long, and nobody waits for it */
 
 /* ---- asking ---- */
 
@@ -202,7 +204,8 @@ void waits_tick(struct worker *worker, struct store *store, struct arena *arena,
 {
 	struct error error;
 	struct waits waits;
-	if (clock_mono_ms() < walk->at_ms)
+	int64_t began_ms = clock_mono_ms();
+	if (began_ms < walk->at_ms)
 		return;
 	if (!walk->page.goes_on)
 		begin_walk(walk);
@@ -214,8 +217,11 @@ void waits_tick(struct worker *worker, struct store *store, struct arena *arena,
 		return;
 	}
 	add_page(&walk->sum, &waits.found);
-	if (walk->page.goes_on)
+	if (walk->page.goes_on) {
+		int64_t now_ms = clock_mono_ms();
+		walk->at_ms = now_ms + REST * (now_ms - began_ms);
 		return;
+	}
 	walk->at_ms = clock_mono_ms() + DAY_MS;
 	waits.found = walk->sum;
 	(void)waits_judge(&waits, clock_real_us(), say_in_log, NULL);

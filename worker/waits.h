@@ -33,7 +33,7 @@ typedef void waits_say(void *context, const char *what, const char *mend);
 /* Says each thing that waits for longer than its topic keeps records, or will; now in us. Pure. Returns how many. */
 size_t waits_judge(const struct waits *waits, int64_t now, waits_say *say, void *context);
 
-/* A worker's walk over all checkpoints, a page a tick: most of them may be settled, and kept. */
+/* A worker's walk over all checkpoints, a page now and then: most of them may be settled, and kept. */
 struct waits_walk {
 	int64_t at_ms; /* when the next page is due; 0 at first */
 	struct store_waits_page page;
