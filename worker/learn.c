@@ -209,6 +209,7 @@ enum fate learn_folder(struct worker *worker, bool *ret_changed, struct error *e
 {
 	enum fate fate = catalog_folder(worker->catalog, ret_changed, error);
 	if (fate == FATE_OK && *ret_changed) {
+		atomic_fetch_add(&worker->learner->folder_reads, 1);
 		learn_say_broken(worker);
 		learn_tell(worker);
 	}

@@ -30,8 +30,9 @@ struct learner {
 	uint8_t (*kept)[32]; /* SHA-256 of those whose texts are known to be kept */
 	size_t kept_len, kept_cap;
 
-	_Atomic uint64_t count; /* of news */
-	_Atomic bool away;      /* the registry did not answer when it was last asked */
+	_Atomic uint64_t count;        /* of news */
+	_Atomic uint64_t folder_reads; /* how often the folder was read again, whoever saw that it had changed */
+	_Atomic bool away;             /* the registry did not answer when it was last asked */
 	struct written_id *ids;
 	size_t ids_len;
 };

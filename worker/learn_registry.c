@@ -161,6 +161,8 @@ struct learning {
 	struct backoff backoff;
 	int64_t ask_at_ms;
 	int64_t folder_at_ms;
+	uint64_t reads_said; /* of learner->folder_reads */
+	uint64_t reads_kept;
 	int64_t refresh_at_ms;
 	int64_t say_at_ms;
 };
@@ -173,6 +175,8 @@ static void say(struct learning *learning, const struct error *error)
 	log_error(LOG_LEVEL_WARN, "schemas", error);
 }
 
+/* A relay that misses a schema looks at the folder itself, and then it is that look which sees the change: what is to be
+ * said and kept goes by how often the folder was read, not by who has read it. */
 static void follow_folder(struct learning *learning)
 {
 	struct worker *worker = learning->worker;
@@ -186,11 +190,16 @@ static void follow_folder(struct learning *learning)
 		say(learning, &error);
 		return;
 	}
-	if (!changed)
+	uint64_t reads = atomic_load(&learning->learner->folder_reads);
+	if (reads != learning->reads_said)
+		log_info("schemas", "schemas.path was read again: %zu schemas, %zu of them readers of states",
+		         catalog_schemas(worker->catalog), catalog_readers(worker->catalog));
+	learning->reads_said = reads;
+	if (reads == learning->reads_kept)
 		return;
-	log_info("schemas", "schemas.path was read again: %zu schemas, %zu of them readers of states",
-	         catalog_schemas(worker->catalog), catalog_readers(worker->catalog));
-	if (learn_keep_folder(worker, learning->store, &error) != FATE_OK)
+	if (learn_keep_folder(worker, learning->store, &error) == FATE_OK)
+		learning->reads_kept = reads;
+	else /* it is tried again */
 		say(learning, &error);
 }
 
