@@ -90,6 +90,28 @@ def test_the_file_of_an_old_schema_may_go(world, folder):
     assert evolution.coder(evolution.field_added()).decode_body(state["body"])["budget"] == 1.5
 
 
+def test_a_change_that_a_relay_sees_first(world, folder):
+    """A relay that misses a schema looks into the folder by itself: what it finds there is said, and kept, as well."""
+    worker = world.workers[-1]
+
+    def read(times):
+        world.wait(lambda: worker.log.count("schemas.path was read again") == times, f"{times} lines on the folder")
+
+    wait_ready(world, worker)
+    folder.reader(evolution.field_added())
+    read(1)
+    sent = pending(world, state=evolution.state(evolution.V1, evolution.V1_DATUM))
+    folder.writer(evolution.V1)
+    world.decide(sent)
+    assert resumed_state(world, sent)[0]["migrated_from"] is not None
+    read(2)
+    code = evolution.coder(evolution.V1)
+    world.wait(
+        lambda: world.sql("SELECT 1 FROM fermata.schema_text WHERE fingerprint = %s", code.fingerprint),
+        "the schema to be kept",
+    )
+
+
 def test_unchanged(world, folder):
     """A state in the reader's own schema, one that nobody reads here, JSON, and none."""
     folder.reader(evolution.V1)
