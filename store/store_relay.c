@@ -512,13 +512,14 @@ static bool has_edits(const struct candidate *candidate)
 	return false;
 }
 
-/* Is everything there that the outbox has? */
+/* Is everything there that the outbox has? On another day than the row says may lie what has outlived it. */
 static bool place_bodies(const struct candidates *outbox, const struct payloads *bodies)
 {
 	for (size_t i = 0; i < outbox->len; i++) {
 		struct checkpoint *checkpoint = outbox->items[i].checkpoint;
 		for (size_t j = 0; j < bodies->len; j++)
-			if (uuid_compare(&bodies->items[j]->id, &checkpoint->id) == 0)
+			if (uuid_compare(&bodies->items[j]->id, &checkpoint->id) == 0 &&
+			    bodies->days[j] == outbox->items[i].day)
 				checkpoint->sealed.body = bodies->items[j]->sealed.body;
 		if (view_is_null(checkpoint->sealed.body) || has_edits(&outbox->items[i]))
 			return false;

@@ -14,8 +14,8 @@
 #define SOON_MS   INT64_C(600000)
 #define ASK_MS    2000
 #define PAGE_ROWS 10000 /* a moment's work */
-#define REST                                                                                                 \
-	9 /* for so many times as long as a page took: among millions the walk is long, and nobody waits for it */
+/* So many times as long as a page took is rested: among millions of rows the walk is long, and nobody waits for it. */
+#define REST 9
 
 /* ---- asking ---- */
 

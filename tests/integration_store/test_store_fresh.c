@@ -72,6 +72,24 @@ static void what_was_decided_just_now_is_taken_in_one_go(void **state)
 	assert_whole(&take, 0);
 }
 
+/* Where it should be lies another one of that id: the row says where its own is. */
+static void what_has_outlived_its_row_is_not_taken_for_it(void **state)
+{
+	(void)state;
+	struct relay_take take;
+	both_ledgers_are_read();
+	decided(2, 1);
+	struct fresh fresh = fresh_of(2);
+
+	world_run("UPDATE fermata.checkpoint SET payload_day = payload_day + 1");
+	world_run("INSERT INTO fermata.payload (checkpoint_id, day, body, tail)"
+	          " SELECT checkpoint_id, day + 1, body, tail FROM fermata.payload");
+	world_run("UPDATE fermata.payload p SET body = 'another', tail = NULL FROM fermata.checkpoint c"
+	          " WHERE c.checkpoint_id = p.checkpoint_id AND c.payload_day <> p.day");
+	assert_int_equal(take_fresh(&fresh, 1, &take), 3);
+	assert_whole(&take, 1);
+}
+
 /* The states alone are guessed. */
 static void edits_and_gate_events_that_are_not_in_hand_are_read(void **state)
 {
@@ -106,6 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_decided_just_now_is_taken_in_one_go),
+		TEST(what_has_outlived_its_row_is_not_taken_for_it),
 		TEST(edits_and_gate_events_that_are_not_in_hand_are_read),
 	};
 
