@@ -97,6 +97,8 @@ FM_MUSTCHECK enum fate run_hand_over(struct run *run, struct producer *producer,
 FM_MUSTCHECK enum fate run_producer(const struct run *run, const char *linger_ms,
                                     const char *transactional_id, struct producer **ret_producer,
                                     struct error *error);
+/* How many suspends the database has taken in. */
+FM_MUSTCHECK enum fate run_taken_in(struct run *run, int64_t *ret_count, struct error *error);
 /* Until the database has taken in all suspends that were sent; ret_timing (or NULL): from the first progress on. */
 FM_MUSTCHECK enum fate run_await_suspends(struct run *run, struct timing *ret_timing, struct error *error);
 /* Until no gate event is left to publish. */

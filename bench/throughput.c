@@ -1,9 +1,9 @@
 /* throughput.c - the phases that count how many go through in a second. */
 #include "bench/outbox.h"
 
-#define KIB2  ((size_t)2 << 10)
-#define KIB32 ((size_t)32 << 10)
-#define AHEAD 256 /* suspend events before the decision on the first of them */
+#define KIB2    ((size_t)2 << 10)
+#define KIB32   ((size_t)32 << 10)
+#define LOOK_US 20000 /* from one look at how many suspend events were taken in to the next */
 
 static void give(struct run *run, struct bench_figure *figure, const struct timing *timing)
 {
@@ -140,31 +140,47 @@ static double in_turn(const struct run *run)
 	return 1 / (1 / run->suspends_per_s + 1 / run->resumes_per_s);
 }
 
-/* The decisions of those that are on the topic already, and those resumes that have come. */
-static enum fate follow_up(struct run *run, uint32_t until, uint32_t *seen, struct error *error)
+/* People decide on what they have been told of. */
+struct following {
+	uint32_t first;    /* number of the first session of the phase */
+	int64_t before;    /* suspends that were taken in before it */
+	int64_t looked_us; /* when it was last asked how many were */
+	int64_t taken_in;  /* and how many that were, of the phase */
+	uint32_t seen;     /* resumes */
+};
+
+/* The decisions on those that were taken in, and those resumes that have come. */
+static enum fate follow_up(struct run *run, struct following *following, struct error *error)
 {
 	uint32_t came = 1;
+	int64_t taken_in = following->before;
 	enum fate fate = FATE_OK;
 
-	while (fate == FATE_OK && run->decided < until)
+	if (now_us() - following->looked_us >= LOOK_US) {
+		fate = run_taken_in(run, &taken_in, error);
+		following->taken_in = taken_in - following->before;
+		following->looked_us = now_us();
+	}
+	while (fate == FATE_OK && run->decided - following->first < following->taken_in)
 		fate = run_send_decision(run, run->producer, error);
 	while (fate == FATE_OK && came > 0) {
 		fate = run_poll_resume(run, 0, NULL, NULL, &came, error);
-		*seen += came;
+		following->seen += came;
 	}
 	return fate;
 }
 
-static enum fate send_both(struct run *run, uint32_t first, struct timing *timing, struct error *error)
+static enum fate send_both(struct run *run, struct following *following, struct timing *timing,
+                           struct error *error)
 {
-	uint32_t seen = 0, count = run->plan->sessions;
+	uint32_t count = run->plan->sessions;
 	enum fate fate = FATE_OK;
 
 	timing->began_us = now_us();
 	for (uint32_t i = 0; i < count && fate == FATE_OK; i++) {
 		fate = run_send_suspend(run, error);
 		if (fate == FATE_OK && i % 16 == 0)
-			fate = follow_up(run, first + (i > AHEAD ? i - AHEAD : 0), &seen, error);
+			fate = follow_up(run, following, error);
 		if (i % 256 == 0)
 			run_progress(run, "suspends and decisions as they come", i, count);
 		if (fate == FATE_OK)
@@ -172,10 +188,14 @@ static enum fate send_both(struct run *run, uint32_t first, struct timing *timin
 	}
 	if (fate == FATE_OK)
 		fate = run_wait_sent(run, run->producer, error);
+	while (fate == FATE_OK && following->taken_in < count) {
+		fate = follow_up(run, following, error);
+		run_progress(run, "resumes come", following->seen, count);
+		if (fate == FATE_OK)
+			fate = run_pause(run, LOOK_US / 1000, error);
+	}
 	if (fate == FATE_OK)
-		fate = follow_up(run, first + count, &seen, error);
-	if (fate == FATE_OK)
-		fate = run_read_resumes(run, count - seen, NULL, NULL, error);
+		fate = run_read_resumes(run, count - following->seen, NULL, NULL, error);
 	timing->ended_us = now_us();
 	timing->count = count;
 	return fate;
@@ -188,15 +208,15 @@ enum fate phase_together(struct run *run, struct error *error)
 		                           .what = "sessions, suspend and resume at once",
 		                           .limit = in_turn(run),
 		                           .limit_of = "the two apart, in turn" };
-	uint32_t first = run->made;
+	struct following following = { .first = run->made, .before = run->suspends };
 	enum fate fate;
 
-	run->decided = first; /* those that sleep go on sleeping */
+	run->decided = run->made; /* those that sleep go on sleeping */
 	fate = run_start_worker(run, NULL, error);
 	if (fate == FATE_OK)
 		fate = run_await_ready(run, error);
 	if (fate == FATE_OK)
-		fate = send_both(run, first, &timing, error);
+		fate = send_both(run, &following, &timing, error);
 	if (fate == FATE_OK)
 		give(run, &figure, &timing);
 	return fate;

@@ -181,20 +181,25 @@ enum fate run_send_decisions(struct run *run, uint32_t count, struct error *erro
 
 /* ---- how far the workers are ---- */
 
-enum fate run_await_suspends(struct run *run, struct timing *ret_timing, struct error *error)
+enum fate run_taken_in(struct run *run, int64_t *ret_count, struct error *error)
 {
 	static const char sql[] =
 		"SELECT coalesce(sum(next), 0)::bigint FROM fermata.kafka_offset WHERE topic = $1";
-	const char *topic = run_topic(run, PARAM_TOPICS_SUSPENDS);
+
+	return database_number(run->database, sql, run_topic(run, PARAM_TOPICS_SUSPENDS), ret_count, error);
+}
+
+enum fate run_await_suspends(struct run *run, struct timing *ret_timing, struct error *error)
+{
 	int64_t start, in, last = -1, first = -1;
 	struct timing timing = { .count = 0 };
-	enum fate fate = database_number(run->database, sql, topic, &start, error);
+	enum fate fate = run_taken_in(run, &start, error);
 
 	in = start;
 	while (fate == FATE_OK && in < run->suspends) {
 		fate = run_pause(run, first < 0 ? LOOK_MS : SELDOM_MS, error);
 		if (fate == FATE_OK)
-			fate = database_number(run->database, sql, topic, &in, error);
+			fate = run_taken_in(run, &in, error);
 		if (in > start && first < 0) {
 			first = in;
 			timing.began_us = now_us();

@@ -304,38 +304,55 @@ struct relay_take {
 	struct gate_row *gates;
 	size_t gates_len;
 	bool more; /* there may be rows beyond these, or rows that were not looked at */
+	bool lone; /* rows are all that waits in the outbox, and are few: gate events were not looked at */
 };
 
-/*
- * R3. skip: checkpoints that must wait (passed over). At most rows rows of each kind and about `bytes` of
- * sealed payloads in all, but at least one row. with_action: load payloads for gate events. with_decided: take the gate
- * events of what is DECIDED, too, which else go with its resume; for a time in which nothing is resumed.
- * handed: what is asked for each gate event that is to be sent, and what was decided just now, or NULL.
- */
+/* What R3 is to take. */
+struct relay_want {
+	const uint8_t *routes_digest; /* 32 bytes, today's */
+	const struct uuid *skip;      /* checkpoints that must wait (passed over) */
+	size_t skip_len;
+	size_t rows;  /* so many of each kind at most */
+	size_t bytes; /* and about so many of sealed payloads in all, but at least one row */
+	size_t
+		lone; /* where the outbox has no more than so many rows, and one at least, gate events are left for another time */
+	bool with_action; /* load payloads for gate events */
+	bool
+		with_decided; /* take the gate events of what is DECIDED, too, which else go with its resume; for a time in
+	                    * which nothing is resumed */
+	const struct handed *handed; /* or NULL */
+};
+
+/* R3. What it takes lies in arena. */
 FM_MUSTCHECK enum fate store_relay_take(struct store *store, const struct shard *shard,
-                                        const uint8_t routes_digest[32], const struct uuid *skip,
-                                        size_t skip_len, size_t rows, size_t bytes, bool with_action,
-                                        bool with_decided, const struct handed *handed, struct arena *arena,
+                                        const struct relay_want *want, struct arena *arena,
                                         struct relay_take *ret_take, struct error *error);
 
 /* Queues the gate event of every checkpoint of the shard that is DECIDED and in the outbox, which intake leaves to the
  * resumes while these are published: for a relay that sees that they are not, once. Committed. */
 FM_MUSTCHECK enum fate store_relay_tell(struct store *store, const struct shard *shard, struct error *error);
 
-/* A gate event that was published, or (for what is marked) the version that RESUMED was published with. */
+/* What R5 does about the row of gate_outbox. */
+enum waiting {
+	WAITING_GOES,  /* it was published: what waits there goes, unless it is newer */
+	WAITING_NONE,  /* it was published, and R3 saw that nothing waits there */
+	WAITING_COMES, /* of what is marked: it was not published, and waits there from now on */
+};
+
+/* A gate event, or (of what is marked) the version that RESUMED has. */
 struct gate_sent {
 	struct uuid checkpoint_id;
 	int64_t version;
-	bool untold; /* of what is marked: R3 saw nothing of it in gate_outbox */
+	enum waiting waiting;
 };
 
 /*
- * R5: marks `resumed` as RESUMED (published; version and changed_at as given: the relay publishes the gate
- * event of RESUMED in the same Kafka transaction as the resume), then deletes their outbox rows, then the
- * gate_outbox rows of `resumed`, but for what is `untold`, and `gates` (others than those) whose version is not above the one published, then moves
- * ledger_offset from mine to next by compare-and-set (next == mine: only compared). One transaction,
- * committed, without a wait for the disk: what a crash takes of it, R2 finds in the ledger. ERR_STALE as above, and when one of `resumed` is neither DECIDED nor erased: the database has gone back under
- * the relay, and the ledger must not be moved past a resume that is marked nowhere.
+ * R5: marks `resumed` as RESUMED (published; version and changed_at as given), then deletes their outbox rows, then does
+ * about gate_outbox what is said of each of `resumed` and of `gates` (others than those), then moves
+ * ledger_offset from mine to next by compare-and-set (next == mine: only compared). One transaction, committed, without a
+ * wait for the disk: what a crash takes of it, R2 finds in the ledger. ERR_STALE as above, and when one of `resumed` is
+ * neither DECIDED nor erased: the database has gone back under the relay, and the ledger must not be moved past a resume
+ * that is marked nowhere.
  */
 FM_MUSTCHECK enum fate store_relay_mark(struct store *store, const struct shard *shard, int64_t mine,
                                         int64_t next, const struct gate_sent *resumed, size_t resumed_len,

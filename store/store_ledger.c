@@ -130,6 +130,14 @@ static const struct statement delete_gates = {
 	" WHERE g.checkpoint_id = ANY (ARRAY[u.id]) AND g.version <= u.version",
 };
 
+/* Sorted like the others. What was erased meanwhile has a tombstone waiting, in a higher version. */
+static const struct statement tell_later = {
+	"queueing gate events of what was published",
+	"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
+	" SELECT u.id, $3::text, $4::integer, u.version FROM unnest($1::uuid[], $2::bigint[]) u (id, version)"
+	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)",
+};
+
 static const struct statement commit_lazily = {
 	"not waiting for the disk",
 	"SET LOCAL synchronous_commit = off",
@@ -461,9 +469,26 @@ static int compare_sent(const void *a, const void *b)
 	return uuid_compare(&left->checkpoint_id, &right->checkpoint_id);
 }
 
-/* Copies of both, in the order in which intake locks rows; of the first without what is untold, when only what was told
- * is asked for. */
-static struct gate_sent *sort_sent(const struct gate_sent *first, size_t first_len, bool told,
+typedef bool which_sent(const struct gate_sent *sent);
+
+static bool is_sent(const struct gate_sent *sent)
+{
+	(void)sent;
+	return true;
+}
+
+static bool is_told(const struct gate_sent *sent)
+{
+	return sent->waiting == WAITING_GOES;
+}
+
+static bool is_later(const struct gate_sent *sent)
+{
+	return sent->waiting == WAITING_COMES;
+}
+
+/* Copies of those of the first that are asked for, and of the second, in the order in which intake locks rows. */
+static struct gate_sent *sort_sent(const struct gate_sent *first, size_t first_len, which_sent *which,
                                    const struct gate_sent *second, size_t second_len, size_t *ret_len)
 {
 	struct gate_sent *all = calloc(first_len + second_len + 1, sizeof(*all));
@@ -472,7 +497,7 @@ static struct gate_sent *sort_sent(const struct gate_sent *first, size_t first_l
 	if (all == NULL)
 		return NULL;
 	for (size_t i = 0; i < first_len; i++)
-		if (!told || !first[i].untold)
+		if (which(&first[i]))
 			all[len++] = first[i];
 	for (size_t i = 0; i < second_len; i++)
 		all[len++] = second[i];
@@ -519,12 +544,26 @@ static void send_gates(struct store *store, const struct gate_sent *gates, size_
 	store_send(store, &delete_gates, params, NULL);
 }
 
+static void send_later(struct store *store, const struct shard *shard, const struct gate_sent *later,
+                       size_t len)
+{
+	if (len == 0)
+		return;
+	struct params *params = store_params(store);
+	param_sent(params, later, len);
+	param_name(params, shard->topic);
+	param_int4(params, shard->partition);
+	store_send(store, &tell_later, params, NULL);
+}
+
 /* What R5 writes, sorted by id. */
 struct marks {
 	struct gate_sent *resumed;
 	size_t resumed_len;
 	struct gate_sent *gates; /* those that were told of the resumed among them */
 	size_t gates_len;
+	struct gate_sent *later; /* of the resumed, those that are not told yet */
+	size_t later_len;
 };
 
 static enum fate mark_all(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
@@ -539,6 +578,7 @@ static enum fate mark_all(struct store *store, const struct shard *shard, int64_
 	store_send(store, &commit_lazily, NULL, NULL);
 	send_resumed(store, marks->resumed, marks->resumed_len, now, &marked);
 	send_gates(store, marks->gates, marks->gates_len);
+	send_later(store, shard, marks->later, marks->later_len);
 	send_move(store, shard, mine, next, &moved);
 	fate = transaction_flush(store, error);
 	if (fate == FATE_OK && marked != (int64_t)marks->resumed_len)
@@ -554,15 +594,17 @@ enum fate store_relay_mark(struct store *store, const struct shard *shard, int64
 	struct marks marks = { .resumed = NULL };
 	enum fate fate;
 
-	marks.resumed = sort_sent(resumed, resumed_len, false, NULL, 0, &marks.resumed_len);
-	marks.gates = sort_sent(resumed, resumed_len, true, gates, gates_len, &marks.gates_len);
+	marks.resumed = sort_sent(resumed, resumed_len, is_sent, NULL, 0, &marks.resumed_len);
+	marks.gates = sort_sent(resumed, resumed_len, is_told, gates, gates_len, &marks.gates_len);
+	marks.later = sort_sent(resumed, resumed_len, is_later, NULL, 0, &marks.later_len);
 
-	if (marks.resumed != NULL && marks.gates != NULL)
+	if (marks.resumed != NULL && marks.gates != NULL && marks.later != NULL)
 		fate = mark_all(store, shard, mine, next, &marks, now, error);
 	else
 		fate = error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, marking what was published: no memory");
 	free(marks.resumed);
 	free(marks.gates);
+	free(marks.later);
 	return fate;
 }
 

@@ -199,16 +199,9 @@ static enum fate ready_rows(void *context, const PGresult *rows, struct error *e
 
 struct taking {
 	const struct shard *shard;
-	const uint8_t *routes_digest;
-	const struct uuid *skip;
-	size_t skip_len;
-	size_t rows;
-	size_t bytes;
-	bool with_action;
-	bool with_decided;
+	const struct relay_want *want;
 	struct arena *arena;
 	struct relay_take *take;
-	const struct handed *handed;
 	struct candidates outbox;
 	struct gate_list gates;   /* all that wait */
 	size_t gates_waiting;     /* how many those were */
@@ -222,8 +215,8 @@ static void send_list(struct store *store, const struct taking *taking, const st
 
 	param_name(params, taking->shard->topic);
 	param_int4(params, taking->shard->partition);
-	param_uuids(params, taking->skip, taking->skip_len);
-	param_int4(params, (int32_t)(taking->rows < INT32_MAX ? taking->rows : INT32_MAX));
+	param_uuids(params, taking->want->skip, taking->want->skip_len);
+	param_int4(params, (int32_t)(taking->want->rows < INT32_MAX ? taking->want->rows : INT32_MAX));
 	store_send(store, statement, params, answer);
 }
 
@@ -234,10 +227,14 @@ static void send_first(struct store *store, struct taking *taking)
 	param_name(params, taking->shard->cluster_id);
 	param_name(params, taking->shard->topic);
 	param_int4(params, taking->shard->partition);
-	param_bytes(params, (struct view){ taking->routes_digest, 32 });
+	param_bytes(params, (struct view){ taking->want->routes_digest, 32 });
 	store_send(store, &select_ready, params, &(struct answer){ .rows = ready_rows, .context = taking->take });
 	send_list(store, taking, &select_outbox,
 	          &(struct answer){ .rows = outbox_rows, .context = &taking->outbox });
+}
+
+static void send_gate_list(struct store *store, struct taking *taking)
+{
 	send_list(store, taking, &select_gates, &(struct answer){ .rows = gate_rows, .context = &taking->gates });
 }
 
@@ -251,12 +248,19 @@ static void send_missed(struct store *store, struct taking *taking)
 	param_array(params, PG_INT8, taking->gates.len);
 	for (size_t i = 0; i < taking->gates.len; i++)
 		item_int8(params, taking->gates.items[i].version);
-	param_bool(params, taking->with_decided);
+	param_bool(params, taking->want->with_decided);
 	store_send(store, &select_gate_rows, params,
 	           &(struct answer){ .rows = candidate_rows, .context = &taking->missed });
 }
 
 /* ---- choosing ---- */
+
+/* So few resumes that they go alone: their gate events would be a second partition of their transaction. */
+static bool is_lone(const struct taking *taking)
+{
+	return taking->take->ready && taking->outbox.len > 0 && taking->outbox.len <= taking->want->lone &&
+	       taking->outbox.len < taking->want->rows;
+}
 
 /* How many fit: one at least, then until the bytes are used up. */
 static size_t fitting(const struct candidates *list, size_t *bytes_left)
@@ -275,6 +279,8 @@ static enum fate choose_outbox(struct taking *taking, size_t *bytes_left, struct
 	struct relay_take *take = taking->take;
 	size_t len = take->ready ? fitting(&taking->outbox, bytes_left) : 0;
 
+	take->lone = is_lone(taking) && len == taking->outbox.len;
+
 	take->rows = arena_array(taking->arena, len, sizeof(*take->rows));
 	if (take->rows == NULL)
 		return list_no_memory(error);
@@ -285,7 +291,7 @@ static enum fate choose_outbox(struct taking *taking, size_t *bytes_left, struct
 		take->rows[i].decisions_len = taking->outbox.items[i].decisions.len;
 	}
 	take->rows_len = len;
-	take->more = !take->ready || len < taking->outbox.len || taking->outbox.len >= taking->rows;
+	take->more = !take->ready || len < taking->outbox.len || taking->outbox.len >= taking->want->rows;
 	return FATE_OK;
 }
 
@@ -305,7 +311,7 @@ static struct taken *taken_rows(const struct taking *taking)
 {
 	const struct relay_take *take = taking->take;
 	struct taken *taken = arena_array(taking->arena, take->rows_len, sizeof(*taken));
-	bool whole = taking->gates.len < taking->rows;
+	bool whole = taking->gates.len < taking->want->rows;
 
 	for (size_t i = 0; i < take->rows_len && taken != NULL; i++) {
 		take->rows[i].untold = whole;
@@ -358,10 +364,10 @@ static enum fate sort_gates(struct taking *taking, size_t *bytes_left, struct er
 		size_t bytes = 0;
 		if (is_taken(taking, taken, &gate->checkpoint_id))
 			continue;
-		const void *handed =
-			taking->handed == NULL
-				? NULL
-				: taking->handed->find(taking->handed->context, &gate->checkpoint_id, gate->version, &bytes);
+		const void *handed = taking->want->handed == NULL
+		                         ? NULL
+		                         : taking->want->handed->find(taking->want->handed->context,
+		                                                      &gate->checkpoint_id, gate->version, &bytes);
 		*bytes_left -= bytes < *bytes_left ? bytes : *bytes_left;
 		if (handed != NULL)
 			fate = add_handed(taking, gate, handed, error);
@@ -378,10 +384,11 @@ static void choose_missed(struct taking *taking, size_t *bytes_left)
 	struct relay_take *take = taking->take;
 	struct candidates *list = &taking->missed;
 
-	for (size_t i = 0; i < list->len && !taking->with_action; i++)
+	for (size_t i = 0; i < list->len && !taking->want->with_action; i++)
 		list->items[i].bytes = 0;
 	size_t len = fitting(list, bytes_left);
-	take->more = take->more || taking->gates_waiting + taking->outbox.len >= taking->rows || len < list->len;
+	take->more =
+		take->more || taking->gates_waiting + taking->outbox.len >= taking->want->rows || len < list->len;
 	for (size_t i = 0; i < len; i++)
 		take->gates[take->gates_len++] = (struct gate_row){
 			.checkpoint = list->items[i].checkpoint,
@@ -442,14 +449,14 @@ static enum fate take_rest(struct store *store, struct taking *taking, size_t *b
 		edits_send(store, &edits);
 		fate = send_bodies(store, taking, &taking->outbox, taking->take->rows_len, &of_rows, error);
 	}
-	if (fate == FATE_OK && taking->gates.len > 0) {
+	if (fate == FATE_OK && !taking->take->lone && taking->gates.len > 0) {
 		send_missed(store, taking);
 		fate = transaction_flush(store, error);
 	}
 	if (fate != FATE_OK)
 		return fate;
 	choose_missed(taking, bytes_left);
-	if (taking->with_action)
+	if (taking->want->with_action)
 		fate = send_bodies(store, taking, &taking->missed, taking->missed.len, &of_gates, error);
 	return fate == FATE_OK ? transaction_finish(store, error) : fate;
 }
@@ -463,16 +470,17 @@ static enum fate begin(struct store *store, const struct taking *taking, struct 
 
 static enum fate take_all(struct store *store, struct taking *taking, struct error *error)
 {
-	size_t bytes_left = taking->bytes;
+	size_t bytes_left = taking->want->bytes;
 	enum fate fate = begin(store, taking, error);
 
 	if (fate != FATE_OK)
 		return fate;
 	send_first(store, taking);
+	send_gate_list(store, taking);
 	fate = transaction_flush(store, error);
 	if (fate == FATE_OK)
 		fate = choose_outbox(taking, &bytes_left, error);
-	if (fate == FATE_OK)
+	if (fate == FATE_OK && !taking->take->lone)
 		fate = sort_gates(taking, &bytes_left, error);
 	if (fate == FATE_OK)
 		fate = take_rest(store, taking, &bytes_left, error);
@@ -487,7 +495,7 @@ static enum fate take_all(struct store *store, struct taking *taking, struct err
 static enum fate send_fresh(struct store *store, const struct taking *taking, struct payloads *bodies,
                             struct error *error)
 {
-	size_t len = taking->handed->fresh_len;
+	size_t len = taking->want->handed->fresh_len;
 	struct checkpoint *wanted = arena_array(taking->arena, len, sizeof(*wanted));
 	int32_t *days = arena_array(taking->arena, len, sizeof(*days));
 
@@ -496,7 +504,7 @@ static enum fate send_fresh(struct store *store, const struct taking *taking, st
 	if (wanted == NULL || days == NULL || bodies->items == NULL)
 		return list_no_memory(error);
 	for (size_t i = 0; i < len; i++) {
-		const struct fresh *fresh = &taking->handed->fresh[i];
+		const struct fresh *fresh = &taking->want->handed->fresh[i];
 		wanted[i] = (struct checkpoint){ .id = fresh->id };
 		days[i] = day_of(fresh->appended_at);
 		bodies->items[i] = &wanted[i];
@@ -531,13 +539,15 @@ static bool place_bodies(const struct candidates *outbox, const struct payloads 
 static enum fate take_at_once(struct store *store, struct taking *taking, bool *ret_whole,
                               struct error *error)
 {
-	size_t bytes_left = taking->bytes;
+	size_t bytes_left = taking->want->bytes;
 	struct payloads bodies;
 	enum fate fate = begin(store, taking, error);
 
 	if (fate != FATE_OK)
 		return fate;
 	send_first(store, taking);
+	if (taking->want->lone == 0)
+		send_gate_list(store, taking);
 	fate = send_fresh(store, taking, &bodies, error);
 	if (fate != FATE_OK) {
 		store_rollback(store);
@@ -547,40 +557,30 @@ static enum fate take_at_once(struct store *store, struct taking *taking, bool *
 	if (fate != FATE_OK || !taking->take->ready || !place_bodies(&taking->outbox, &bodies))
 		return fate;
 	fate = choose_outbox(taking, &bytes_left, error);
-	if (fate == FATE_OK)
+	if (fate == FATE_OK && !taking->take->lone)
 		fate = sort_gates(taking, &bytes_left, error);
 	choose_missed(taking, &bytes_left);
-	*ret_whole = taking->gates.len == 0;
+	*ret_whole = taking->gates.len == 0 && taking->take->lone == (taking->want->lone > 0);
 	return fate;
 }
 
-enum fate store_relay_take(struct store *store, const struct shard *shard, const uint8_t routes_digest[32],
-                           const struct uuid *skip, size_t skip_len, size_t rows, size_t bytes,
-                           bool with_action, bool with_decided, const struct handed *handed,
+enum fate store_relay_take(struct store *store, const struct shard *shard, const struct relay_want *want,
                            struct arena *arena, struct relay_take *ret_take, struct error *error)
 {
 	struct taking taking = {
 		.shard = shard,
-		.routes_digest = routes_digest,
-		.skip = skip,
-		.skip_len = skip_len,
-		.rows = rows,
-		.bytes = bytes,
-		.with_action = with_action,
-		.with_decided = with_decided,
+		.want = want,
 		.arena = arena,
 		.take = ret_take,
-		.handed = handed,
 		.outbox.arena = arena,
 		.gates.arena = arena,
 		.missed.arena = arena,
 	};
-
 	struct taking at_once = taking;
 	bool whole = false;
 	enum fate fate = FATE_OK;
 
-	if (handed != NULL && handed->fresh_len > 0)
+	if (want->handed != NULL && want->handed->fresh_len > 0)
 		fate = take_at_once(store, &at_once, &whole, error);
 	return fate == FATE_OK && !whole ? take_all(store, &taking, error) : fate;
 }

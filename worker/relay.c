@@ -208,7 +208,7 @@ static enum fate mark(struct relay *relay, struct error *error)
 	size_t resumed_len = 0, gates_len = 0;
 	for (size_t i = 0; i < relay->publications_len; i++) {
 		const struct publication *publication = &relay->publications[i];
-		struct gate_sent sent = { publication->id, publication->version, publication->untold };
+		struct gate_sent sent = { publication->id, publication->version, publication->waiting };
 		if (publication->resume)
 			resumed[resumed_len++] = sent;
 		else if (!publication->with_resume)
@@ -270,18 +270,24 @@ static enum fate take(struct relay *relay, struct relay_take *ret_take, struct e
 {
 	const struct config *config = relay->worker->config;
 	struct uuid skip[RELAY_NOTES_MAX];
-	size_t skip_len = waiting_ids(relay, skip);
 	struct shard shard = relay_shard(relay);
 	struct fresh fresh[TRAY_FRESH_MAX];
 	struct handed handed = { find_handed, relay, fresh, tray_noted(&relay->tray, fresh) };
 	arena_reset(relay->taken);
 	tray_wash(&relay->tray);
 	uint64_t mark = tray_mark(&relay->tray);
-	enum fate fate =
-		store_relay_take(relay->store, &shard, relay->worker->routes_digest, skip, skip_len, relay->rows_max,
-	                     (size_t)config_number(config, PARAM_WORKER_RELAY_BYTES),
-	                     config_flag(config, PARAM_GATES_INCLUDE_ACTION), relay->unready, &handed,
-	                     relay->taken, ret_take, error);
+	struct relay_want want = {
+		.routes_digest = relay->worker->routes_digest,
+		.skip = skip,
+		.skip_len = waiting_ids(relay, skip),
+		.rows = relay->rows_max,
+		.bytes = (size_t)config_number(config, PARAM_WORKER_RELAY_BYTES),
+		.lone = relay_lone(relay),
+		.with_action = config_flag(config, PARAM_GATES_INCLUDE_ACTION),
+		.with_decided = relay->unready,
+		.handed = &handed,
+	};
+	enum fate fate = store_relay_take(relay->store, &shard, &want, relay->taken, ret_take, error);
 	if (fate == FATE_REJECT && error->code == ERR_MEMORY) { /* rows may be large: fewer of them will fit */
 		relay->rows_max = 1;
 		fate = error->fate = FATE_RETRY;
@@ -302,7 +308,8 @@ static enum fate take(struct relay *relay, struct relay_take *ret_take, struct e
 	if (fate != FATE_OK)
 		return fate;
 	relay->doubt = ret_take->ledger.doubt;
-	if (!ret_take->more)
+	relay_note_gates(relay, ret_take);
+	if (!ret_take->more && !ret_take->lone)
 		tray_sweep(&relay->tray, mark);
 	return note_ready(relay, ret_take->ready, error);
 }
@@ -363,7 +370,7 @@ static enum fate turn(struct relay *relay, struct error *error)
 	enum fate fate = listen_again(relay, error);
 	if (fate == FATE_OK && relay->drained) {
 		relay->drained = false;
-		wait_for_work(relay, IDLE_MS);
+		wait_for_work(relay, relay_gates_wait(relay, IDLE_MS));
 		return FATE_OK;
 	}
 	relay_gather(relay);
@@ -408,6 +415,7 @@ static enum fate term(struct relay *relay, struct error *error)
 	if (fate != FATE_OK)
 		return fate;
 	tray_clear(&relay->tray); /* from here on only what is committed in the database of this term */
+	relay->gates_due_ms = 0;
 	atomic_store(&relay->ready, true);
 	worker_part_ok(relay->worker, PART_RELAY, true);
 	relay->idle_read_ms = clock_mono_ms() + IDLE_READ_MS;

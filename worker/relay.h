@@ -47,9 +47,9 @@ struct publication {
 	bool resume;      /* else a gate event */
 	bool with_resume; /* the gate event that goes with a resume of the same transaction */
 	bool tombstone;
-	bool erased; /* a tombstone of what was erased, not purged */
-	bool handed; /* a gate event that intake had encoded */
-	bool untold; /* a resume: nothing of it waits in gate_outbox */
+	bool erased;          /* a tombstone of what was erased, not purged */
+	bool handed;          /* a gate event that intake had encoded */
+	enum waiting waiting; /* a resume: what R5 is to do about its gate event */
 	struct view key;
 	size_t value_at; /* place in relay->out */
 	size_t value_len;
@@ -101,11 +101,13 @@ struct relay {
 	int64_t gather_ms;        /* mono: not before then are rows taken again; 0: at once */
 	int64_t gather_behind_ms; /* the same while intake is behind; 0: no difference */
 	bool gather_all;          /* not even for what is urgent */
-	bool drained;             /* all that R3 found is published: it looks again when it is woken */
-	bool cut;                 /* not all that R3 took has been encoded */
-	bool unready;             /* nothing is resumed: some other ledger has not been read yet */
-	uint64_t listening;       /* the connection (store_reconnects) that listens */
-	uint64_t connection;      /* the connection that R2 of this term began on */
+	int64_t
+		gates_due_ms; /* mono: from then on resumes go alone no more, for gate events have waited; 0: none has */
+	bool drained;     /* all that R3 found is published: it looks again when it is woken */
+	bool cut;         /* not all that R3 took has been encoded */
+	bool unready;     /* nothing is resumed: some other ledger has not been read yet */
+	uint64_t listening;  /* the connection (store_reconnects) that listens */
+	uint64_t connection; /* the connection that R2 of this term began on */
 	struct backoff backoff;
 
 	uint64_t spoken_when; /* `spoken` when this relay was fenced last */
@@ -145,6 +147,13 @@ void relay_note_add(struct relay *relay, const struct uuid *id, enum relay_note_
 void relay_note_load(struct relay *relay, int64_t began_ms, const struct relay_take *rows);
 /* ... and this waits, before the next R3. */
 void relay_gather(struct relay *relay);
+
+/* So few resumes go alone now: a transaction with one partition in it is over sooner. */
+size_t relay_lone(const struct relay *relay);
+/* What R3 has taken: did gate events stay behind? */
+void relay_note_gates(struct relay *relay, const struct relay_take *rows);
+/* How long a relay with nothing else to do may wait: most_ms, or until gate events that stayed behind are due. */
+int relay_gates_wait(const struct relay *relay, int most_ms);
 
 /* ---- relay.c ---- */
 

@@ -324,8 +324,47 @@ static enum fate migrate_state(struct relay *relay, const struct guarded_body *b
 	return fate;
 }
 
-/* Opens one decided checkpoint and encodes its resume and the gate event that goes with it. */
-static enum fate encode_row(struct relay *relay, const struct outbox_row *row, struct error *error)
+/* The gate event of a resume that goes alone: R5 puts it into gate_outbox, and it is ready when that is looked at. Should there
+ * be no R5, the term ends, and what lies in the tray with it. */
+static enum fate keep_gate(struct relay *relay, const struct checkpoint *row, int64_t version, int64_t at,
+                           const struct action *action, struct error *error)
+{
+	size_t out_len = relay->out.len;
+	enum fate fate = put_gate(relay, row, GATE_RESUMED, version, at, action, error);
+	if (fate != FATE_OK)
+		return fate;
+	if (buffer_failed(&relay->out))
+		return error_set(error, FATE_RETRY, ERR_MEMORY, "no room for a gate event");
+	struct tray_event event = {
+		.id = row->id,
+		.version = version,
+		.at = at,
+		.value = { relay->out.data + out_len, relay->out.len - out_len },
+		.traceparent = row->traceparent,
+		.tracestate = row->tracestate,
+	};
+	tray_put(&relay->tray, &event);
+	relay->out.len = out_len;
+	return FATE_OK;
+}
+
+/* What tells people of it leaves with the resume, or later. */
+static enum fate encode_resumed(struct relay *relay, const struct checkpoint *row,
+                                const struct guarded_body *body, bool later, struct error *error)
+{
+	struct action action;
+	int64_t version = row->version + 1, now = clock_real_us();
+	read_action(relay, row, body, &action);
+	if (later)
+		return keep_gate(relay, row, version, now, &action, error);
+	enum fate fate = publish_gate(relay, row, GATE_RESUMED, version, now, &action, error);
+	if (fate == FATE_OK)
+		relay->publications[relay->publications_len - 1].with_resume = true;
+	return fate;
+}
+
+/* Opens one decided checkpoint and encodes its resume and its gate event. */
+static enum fate encode_row(struct relay *relay, const struct outbox_row *row, bool lone, struct error *error)
 {
 	const struct checkpoint *checkpoint = row->checkpoint;
 	struct guarded_body body;
@@ -339,7 +378,7 @@ static enum fate encode_row(struct relay *relay, const struct outbox_row *row, s
 	if (publication == NULL)
 		return error_set(error, FATE_RETRY, ERR_BUG, "more rows than were asked for");
 	publication->resume = true;
-	publication->untold = row->untold;
+	publication->waiting = lone ? WAITING_COMES : row->untold ? WAITING_NONE : WAITING_GOES;
 	publication->version = checkpoint->version + 1;
 	publication->key = checkpoint->session_id;
 	publication->decided_at = checkpoint->decided_at;
@@ -348,13 +387,7 @@ static enum fate encode_row(struct relay *relay, const struct outbox_row *row, s
 		fate = finish_publication(relay, publication, error);
 	if (fate != FATE_OK)
 		return fate;
-	struct action action;
-	read_action(relay, checkpoint, &body, &action);
-	fate = publish_gate(relay, checkpoint, GATE_RESUMED, checkpoint->version + 1, clock_real_us(), &action,
-	                    error);
-	if (fate == FATE_OK)
-		relay->publications[relay->publications_len - 1].with_resume = true;
-	return fate;
+	return encode_resumed(relay, checkpoint, &body, lone, error);
 }
 
 /* When everything was there that decides it: an early decision waits for its suspend event. */
@@ -394,14 +427,15 @@ static void forget_since(struct relay *relay, size_t out_len, size_t publication
 	relay->publications_len = publications_len;
 }
 
-static enum fate encode_or_set_aside(struct relay *relay, const struct outbox_row *row, struct error *error)
+static enum fate encode_or_set_aside(struct relay *relay, const struct outbox_row *row, bool lone,
+                                     struct error *error)
 {
 	enum gate_state state;
 	const char *reason = obstacle(relay, row->checkpoint, &state);
 	if (reason != NULL)
 		return set_aside(relay, row->checkpoint, state, reason, error);
 	size_t out_len = relay->out.len, publications_len = relay->publications_len;
-	enum fate fate = encode_row(relay, row, error);
+	enum fate fate = encode_row(relay, row, lone, error);
 	if (fate == FATE_OK || fate == FATE_FATAL)
 		return fate;
 	forget_since(relay, out_len, publications_len);
@@ -500,7 +534,7 @@ enum fate relay_encode(struct relay *relay, const struct relay_take *take, struc
 	size_t rows = 0, gates = 0;
 	for (; rows < take->rows_len && fate == FATE_OK && relay->out.len < ceiling; rows++) {
 		arena_reset(relay->plain);
-		fate = encode_or_set_aside(relay, &take->rows[rows], error);
+		fate = encode_or_set_aside(relay, &take->rows[rows], take->lone, error);
 	}
 	for (; gates < take->gates_len && fate == FATE_OK && relay->out.len < ceiling; gates++) {
 		arena_reset(relay->plain);

@@ -14,6 +14,9 @@
  * decision ends the wait. */
 #define GATHER_GATE_US      6250
 #define GATHER_GATES_MAX_MS 400
+/* Fewer resumes are no load: they go without gate events, which would be more partitions of their transaction, each with a request, a
+ * marker and a word with the coordinator of its own. Those follow, together with what else there is then. */
+#define LONE_MAX (GATHER_BEHIND_MIN - 1)
 
 static int64_t gather_gates(size_t gates)
 {
@@ -56,4 +59,28 @@ void relay_gather(struct relay *relay)
 	}
 	relay->gather_ms = relay->gather_behind_ms = 0;
 	atomic_store(&relay->urgent, false); /* what is there now is taken now */
+}
+
+/* ---- gate events that stay behind ---- */
+
+size_t relay_lone(const struct relay *relay)
+{
+	return relay->gates_due_ms == 0 || clock_mono_ms() < relay->gates_due_ms ? LONE_MAX : 0;
+}
+
+void relay_note_gates(struct relay *relay, const struct relay_take *rows)
+{
+	if (!rows->lone)
+		relay->gates_due_ms = 0; /* what was left of them shows in rows->more */
+	else if (relay->gates_due_ms == 0)
+		relay->gates_due_ms = clock_mono_ms() + GATHER_GATES_MAX_MS;
+}
+
+int relay_gates_wait(const struct relay *relay, int most_ms)
+{
+	int64_t left = relay->gates_due_ms - clock_mono_ms();
+
+	if (relay->gates_due_ms == 0 || left > most_ms)
+		return most_ms;
+	return left > 0 ? (int)left : 0;
 }

@@ -267,12 +267,18 @@ static void bench_relay(uint32_t rows)
 		for (size_t i = 0; i < 2; i++) {
 			struct relay_take take;
 			int64_t began_us = clock_real_us();
-			assert_ok(store_relay_take(store, &shards[i], digest, NULL, 0, 500, BYTES_MANY, true, true, NULL,
+			assert_ok(store_relay_take(store, &shards[i],
+			                           &(struct relay_want){ .routes_digest = digest,
+			                                                 .rows = 500,
+			                                                 .bytes = BYTES_MANY,
+			                                                 .with_action = true,
+			                                                 .with_decided = true },
 			                           arena, &take, &error),
 			          error);
 			take_us += clock_real_us() - began_us;
 			for (size_t j = 0; j < take.rows_len; j++)
-				sent[j] = (struct gate_sent){ take.rows[j].checkpoint->id, T0 * 2, take.rows[j].untold };
+				sent[j] = (struct gate_sent){ take.rows[j].checkpoint->id, T0 * 2,
+					                          take.rows[j].untold ? WAITING_NONE : WAITING_GOES };
 			began_us = clock_real_us();
 			assert_ok(
 				store_relay_mark(store, &shards[i], next, next + 1, sent, take.rows_len, NULL, 0, T0, &error),

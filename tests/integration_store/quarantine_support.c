@@ -92,9 +92,12 @@ struct relay_take take_rows(void)
 {
 	struct relay_take rows;
 
-	assert_ok(store_relay_take(store, &shard, routes, NULL, 0, 100, 1 << 20, false, true, NULL, arena, &rows,
-	                           &error),
-	          error);
+	assert_ok(
+		store_relay_take(store, &shard,
+	                     &(struct relay_want){
+							 .routes_digest = routes, .rows = 100, .bytes = 1 << 20, .with_decided = true },
+	                     arena, &rows, &error),
+		error);
 	assert_true(rows.ready);
 	return rows;
 }

@@ -33,8 +33,13 @@ struct relay_take take_even(size_t rows, size_t bytes, bool with_action)
 	struct relay_take take;
 	struct error error = { 0 };
 
-	assert_ok(store_relay_take(store, &even, today, NULL, 0, rows, bytes, with_action, true, NULL, arena,
-	                           &take, &error),
+	assert_ok(store_relay_take(store, &even,
+	                           &(struct relay_want){ .routes_digest = today,
+	                                                 .rows = rows,
+	                                                 .bytes = bytes,
+	                                                 .with_action = with_action,
+	                                                 .with_decided = true },
+	                           arena, &take, &error),
 	          error);
 	return take;
 }

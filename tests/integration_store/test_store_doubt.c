@@ -76,7 +76,7 @@ static void what_was_not_published_goes_to_the_outbox(void **state)
 	struct relay_take rows = take_rows();
 	assert_int_equal(rows.rows_len, 1);
 	assert_int_equal(rows.rows[0].checkpoint->doubt_settled, 10);
-	struct gate_sent sent = { uuid_of(2), number_of(2, "version") + 1, false };
+	struct gate_sent sent = { uuid_of(2), number_of(2, "version") + 1, WAITING_GOES };
 	assert_ok(store_relay_mark(store, &shard, 10, 11, &sent, 1, NULL, 0, NOW, &error), error);
 	assert_row(2, "state = 'RESUMED' AND published AND NOT " IN_OUTBOX);
 }

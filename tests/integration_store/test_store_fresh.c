@@ -22,8 +22,13 @@ static uint64_t take_fresh(const struct fresh *fresh, size_t len, struct relay_t
 	struct error error = { 0 };
 	uint64_t waits = store_round_trips(store);
 
-	assert_ok(store_relay_take(store, &even, today, NULL, 0, 10, BYTES_MANY, true, false, &handed, arena,
-	                           ret_take, &error),
+	assert_ok(store_relay_take(store, &even,
+	                           &(struct relay_want){ .routes_digest = today,
+	                                                 .rows = 10,
+	                                                 .bytes = BYTES_MANY,
+	                                                 .with_action = true,
+	                                                 .handed = &handed },
+	                           arena, ret_take, &error),
 	          error);
 	assert_true(ret_take->ready);
 	assert_int_equal(ret_take->ledger.next, 10);

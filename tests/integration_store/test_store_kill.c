@@ -55,7 +55,11 @@ static enum fate call_take(struct error *error)
 {
 	struct relay_take take;
 
-	return store_relay_take(store, &shard, routes, NULL, 0, 10, 1000, true, true, NULL, arena, &take, error);
+	return store_relay_take(
+		store, &shard,
+		&(struct relay_want){
+			.routes_digest = routes, .rows = 10, .bytes = 1000, .with_action = true, .with_decided = true },
+		arena, &take, error);
 }
 
 static enum fate call_mark(struct error *error)

@@ -62,11 +62,14 @@ static void relay_round(void)
 	struct ledger_found found[BATCH];
 	size_t fresh;
 
-	assert_ok(store_relay_take(store, &shard, digest, NULL, 0, BATCH, BYTES_MANY, true, false, NULL, arena,
-	                           &take, &error),
+	assert_ok(store_relay_take(
+				  store, &shard,
+				  &(struct relay_want){
+					  .routes_digest = digest, .rows = BATCH, .bytes = BYTES_MANY, .with_action = true },
+				  arena, &take, &error),
 	          error);
 	for (size_t i = 0; i < take.rows_len; i++) {
-		sent[i] = (struct gate_sent){ take.rows[i].checkpoint->id, T0, false };
+		sent[i] = (struct gate_sent){ take.rows[i].checkpoint->id, T0, WAITING_GOES };
 		found[i] = (struct ledger_found){ sent[i].checkpoint_id, VERDICT_APPROVED, NULL, 0, T0, 0 };
 	}
 	assert_ok(

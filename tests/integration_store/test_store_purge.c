@@ -194,14 +194,19 @@ static void a_tombstone_is_left_to_be_sent(void **state)
 
 	world_run("TRUNCATE fermata.gate_outbox");
 	purge_below(store, 1000, 2000000, 100);
-	assert_ok(
-		store_relay_take(store, &shard, routes, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
-		error);
+	assert_ok(store_relay_take(store, &shard,
+	                           &(struct relay_want){ .routes_digest = routes,
+	                                                 .rows = 10,
+	                                                 .bytes = MANY,
+	                                                 .with_action = true,
+	                                                 .with_decided = true },
+	                           arena, &take, &error),
+	          error);
 	assert_int_equal(take.gates_len, 1);
 	assert_true(take.gates[0].gone);
 	assert_false(take.gates[0].checkpoint->filled);
 	assert_int_equal(uuid_compare(&take.gates[0].checkpoint->id, &row->id), 0);
-	struct gate_sent sent = { row->id, take.gates[0].version, false };
+	struct gate_sent sent = { row->id, take.gates[0].version, WAITING_GOES };
 	assert_ok(store_relay_mark(store, &shard, 500, 500, NULL, 0, &sent, 1, NOW, &error), error);
 	assert_int_equal(count("gate_outbox"), 0);
 }
@@ -450,9 +455,14 @@ static void an_erased_gate_is_taken_back(void **state)
 
 	of_session_2(2, "PENDING");
 	erase("default", false, 100);
-	assert_ok(
-		store_relay_take(store, &shard, routes, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
-		error);
+	assert_ok(store_relay_take(store, &shard,
+	                           &(struct relay_want){ .routes_digest = routes,
+	                                                 .rows = 10,
+	                                                 .bytes = MANY,
+	                                                 .with_action = true,
+	                                                 .with_decided = true },
+	                           arena, &take, &error),
+	          error);
 	assert_int_equal(take.rows_len, 0);
 	assert_int_equal(take.gates_len, 1);
 	assert_true(take.gates[0].gone);
@@ -471,20 +481,30 @@ static void what_is_being_published_meanwhile_is_marked(void **state)
 	decide_checkpoint(store, arena, 4);
 	world_run(
 		"UPDATE fermata.checkpoint SET version = 1804665600000000"); /* as large as the clock: the worst case */
-	assert_ok(
-		store_relay_take(store, &shard, routes, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
-		error);
+	assert_ok(store_relay_take(store, &shard,
+	                           &(struct relay_want){ .routes_digest = routes,
+	                                                 .rows = 10,
+	                                                 .bytes = MANY,
+	                                                 .with_action = true,
+	                                                 .with_decided = true },
+	                           arena, &take, &error),
+	          error);
 	assert_int_equal(take.rows_len, 2);
 	erase("default", false, 100);
-	struct gate_sent sent[] = { { uuid_of(2), take.rows[0].checkpoint->version + 1, false },
+	struct gate_sent sent[] = { { uuid_of(2), take.rows[0].checkpoint->version + 1, WAITING_GOES },
 		                        { uuid_of(4), take.rows[1].checkpoint->version + 1, false } };
 	assert_ok(store_relay_mark(store, &shard, 500, 502, sent, 2, NULL, 0, NOW, &error), error);
 	assert_int_equal(count("checkpoint WHERE state = 'RESUMED'"), 2);
 	assert_int_equal(count("gate_outbox"), 1); /* the tombstone */
 	assert_int_equal(count("payload"), 1);
-	assert_ok(
-		store_relay_take(store, &shard, routes, NULL, 0, 10, MANY, true, true, NULL, arena, &take, &error),
-		error);
+	assert_ok(store_relay_take(store, &shard,
+	                           &(struct relay_want){ .routes_digest = routes,
+	                                                 .rows = 10,
+	                                                 .bytes = MANY,
+	                                                 .with_action = true,
+	                                                 .with_decided = true },
+	                           arena, &take, &error),
+	          error);
 	assert_true(take.gates_len == 1 && take.gates[0].gone);
 }
 
@@ -493,7 +513,7 @@ static void a_row_that_is_not_erased_is_not_marked(void **state)
 {
 	(void)state;
 	struct error error = { 0 };
-	struct gate_sent sent = { uuid_of(2), T0, false };
+	struct gate_sent sent = { uuid_of(2), T0, WAITING_GOES };
 
 	settled(2, T0);
 	assert_fate(FATE_RETRY, store_relay_mark(store, &shard, 500, 501, &sent, 1, NULL, 0, NOW, &error), error);

@@ -192,7 +192,7 @@ static void what_is_still_broken_comes_back_and_is_retried_again(void **state)
 	}
 	/* At last it is mended, and published once. */
 	assert_true(retry(2, settles_never).done);
-	struct gate_sent sent = { id, number_of(2, "version") + 1, false };
+	struct gate_sent sent = { id, number_of(2, "version") + 1, WAITING_GOES };
 	assert_ok(store_relay_mark(store, &shard, 10, 11, &sent, 1, NULL, 0, NOW, &error), error);
 	assert_row(2, "state = 'RESUMED' AND published AND NOT " IN_OUTBOX);
 	assert_false(retry(2, settles_never).done);

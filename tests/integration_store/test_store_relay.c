@@ -80,8 +80,14 @@ static void limits_and_what_must_wait(void **state)
 	assert_int_equal(take_even(10, 0, true).rows_len, 1); /* one at least */
 	assert_int_equal(take_even(10, 2500, true).rows_len, 2);
 	assert_int_equal(take_even(10, 3000, true).rows_len, 3);
-	assert_ok(store_relay_take(store, &even, today, skip, 2, 10, BYTES_MANY, false, true, NULL, arena, &take,
-	                           &error),
+	assert_ok(store_relay_take(store, &even,
+	                           &(struct relay_want){ .routes_digest = today,
+	                                                 .skip = skip,
+	                                                 .skip_len = 2,
+	                                                 .rows = 10,
+	                                                 .bytes = BYTES_MANY,
+	                                                 .with_decided = true },
+	                           arena, &take, &error),
 	          error);
 	assert_int_equal(take.rows_len, 3);
 	struct uuid third = uuid_of(6);
@@ -130,9 +136,12 @@ static struct relay_take take_without_decided(size_t rows)
 	struct relay_take take;
 	struct error error = { 0 };
 
-	assert_ok(store_relay_take(store, &even, today, NULL, 0, rows, BYTES_MANY, true, false, NULL, arena,
-	                           &take, &error),
-	          error);
+	assert_ok(
+		store_relay_take(store, &even,
+	                     &(struct relay_want){
+							 .routes_digest = today, .rows = rows, .bytes = BYTES_MANY, .with_action = true },
+	                     arena, &take, &error),
+		error);
 	return take;
 }
 
@@ -184,7 +193,11 @@ static struct relay_take take_with_hand(struct hand *hand, size_t bytes)
 	struct error error = { 0 };
 
 	assert_ok(
-		store_relay_take(store, &even, today, NULL, 0, 10, bytes, true, false, &handed, arena, &take, &error),
+		store_relay_take(
+			store, &even,
+			&(struct relay_want){
+				.routes_digest = today, .rows = 10, .bytes = bytes, .with_action = true, .handed = &handed },
+			arena, &take, &error),
 		error);
 	return take;
 }
@@ -249,8 +262,9 @@ static void a_mark_is_whole(void **state)
 {
 	(void)state;
 	struct error error = { 0 };
-	struct gate_sent resumed[] = { { uuid_of(4), T0 * 3, false }, { uuid_of(2), T0 * 3 + 1, false } };
-	struct gate_sent gates[] = { { uuid_of(8), T0 * 3, false }, { uuid_of(10), 1, false } };
+	struct gate_sent resumed[] = { { uuid_of(4), T0 * 3, WAITING_GOES },
+		                           { uuid_of(2), T0 * 3 + 1, WAITING_GOES } };
+	struct gate_sent gates[] = { { uuid_of(8), T0 * 3, WAITING_GOES }, { uuid_of(10), 1, WAITING_GOES } };
 
 	both_ledgers_are_read();
 	decided(2, 3);
@@ -275,7 +289,7 @@ static void a_stale_mark_changes_nothing(void **state)
 {
 	(void)state;
 	struct error error = { 0 };
-	struct gate_sent resumed = { uuid_of(2), T0 * 3, false };
+	struct gate_sent resumed = { uuid_of(2), T0 * 3, WAITING_GOES };
 	struct ledger_found found = { uuid_of(2), VERDICT_APPROVED, NULL, 0, T0, 0 };
 	struct uuid id = uuid_of(2);
 	size_t fresh;
@@ -314,9 +328,9 @@ static void a_mark_that_finds_less_changes_nothing(void **state)
 {
 	(void)state;
 	struct error error = { 0 };
-	struct gate_sent resumed[] = { { uuid_of(2), T0 * 3, false },
-		                           { uuid_of(4), T0 * 3, false },
-		                           { uuid_of(6), T0 * 3, false } };
+	struct gate_sent resumed[] = { { uuid_of(2), T0 * 3, WAITING_GOES },
+		                           { uuid_of(4), T0 * 3, WAITING_GOES },
+		                           { uuid_of(6), T0 * 3, WAITING_GOES } };
 
 	both_ledgers_are_read();
 	decided(2, 1);                                                  /* DECIDED */
@@ -381,7 +395,7 @@ static void the_ledger_is_right_whatever_the_rows_say(void **state)
 		insert_checkpoint(store, arena, make_checkpoint(arena, i, 10));
 	decide_checkpoint(store, arena, 4);
 	decided(8, 1);
-	struct gate_sent resumed = { uuid_of(8), T0 * 3, false };
+	struct gate_sent resumed = { uuid_of(8), T0 * 3, WAITING_GOES };
 	assert_ok(store_relay_mark(store, &even, 10, 11, &resumed, 1, NULL, 0, T0, &error), error);
 	world_run("UPDATE fermata.checkpoint SET state = 'QUARANTINED', reason = 'r' WHERE checkpoint_id::text "
 	          "LIKE '%06'");

@@ -343,8 +343,13 @@ static void *take_without_end(void *argument)
 	for (; !relay_stops; taker->takes++) {
 		struct relay_take take;
 		arena_reset(own);
-		if (store_relay_take(relay, &shard, routes, NULL, 0, 100, MANY, true, true, NULL, own, &take,
-		                     &error) != FATE_OK)
+		if (store_relay_take(relay, &shard,
+		                     &(struct relay_want){ .routes_digest = routes,
+		                                           .rows = 100,
+		                                           .bytes = MANY,
+		                                           .with_action = true,
+		                                           .with_decided = true },
+		                     own, &take, &error) != FATE_OK)
 			taker->failed++;
 		for (size_t i = 0; i < take.rows_len; i++)
 			taker->missing += take.rows[i].checkpoint->sealed.body.len != 100;

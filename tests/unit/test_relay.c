@@ -158,6 +158,36 @@ static void what_was_handed_over_is_what_the_database_has(void **state)
 	assert_true(handed > 100);
 }
 
+/* Of so few the resumes go alone; what people are told follows, encoded once. */
+static void gate_events_follow_few_resumes(void **state)
+{
+	(void)state;
+	play_begin(9);
+	for (int i = 3; i < CHECKPOINTS; i++) { /* the others are over */
+		play.base.rows[i].decided = true;
+		play.base.rows[i].state = GATE_SUPERSEDED;
+	}
+	run_life(12);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(play.base.rows[i].state, GATE_RESUMED);
+		assert_int_equal(play.broker.gate_version[i], play.base.rows[i].version);
+		assert_int_equal(play.base.rows[i].gate, 0);
+	}
+	assert_int_equal(play.marks, 2);
+	assert_int_equal(play.mixed, 0);
+	assert_int_equal(play.followed, 3);
+}
+
+static void many_resumes_take_their_gate_events_along(void **state)
+{
+	(void)state;
+	play_begin(9);
+	run_life(12);
+	assert_int_equal(play.marks, 1);
+	assert_int_equal(play.mixed, 1);
+	assert_int_equal(play.followed, 0);
+}
+
 /* ---- single cases ---- */
 
 static void what_cannot_be_opened_is_quarantined_alone(void **state)
@@ -311,6 +341,8 @@ int main(void)
 		cmocka_unit_test(two_relays_for_one_shard),
 		cmocka_unit_test(databases_that_are_lost),
 		cmocka_unit_test(what_was_handed_over_is_what_the_database_has),
+		cmocka_unit_test(gate_events_follow_few_resumes),
+		cmocka_unit_test(many_resumes_take_their_gate_events_along),
 		cmocka_unit_test(what_cannot_be_opened_is_quarantined_alone),
 		cmocka_unit_test(what_must_wait_holds_up_no_other),
 		cmocka_unit_test(too_large_is_quarantined_and_the_others_go),

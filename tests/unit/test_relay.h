@@ -123,6 +123,8 @@ static struct {
 	int waiting;      /* this one not now; -1: none */
 	int marks;        /* R5s */
 	int handed;       /* gate events that were published as intake had handed them over */
+	int followed;     /* those that the relay had kept when it published the resume */
+	int mixed;        /* transactions with resumes and gate events */
 	int looks;        /* R3s that came right after an R5, without a wait in between */
 	int rests;        /* R3s that came after one that found nothing */
 	bool unread;      /* some other shard's ledger is */
@@ -357,7 +359,8 @@ static inline void check_told(const struct publication *publication, struct view
 	assert_int_equal(publication->version, told.version);
 	assert_int_equal(told.state, publication->with_resume ? GATE_RESUMED : seen->state);
 	assert_true(publication->with_resume || told.version == seen->version);
-	play.handed += publication->handed;
+	play.handed += publication->handed && told.state != GATE_RESUMED;
+	play.followed += publication->handed && told.state == GATE_RESUMED;
 }
 
 enum fate producer_send(struct producer *producer, const struct outgoing *outgoing, struct error *error)
@@ -396,9 +399,11 @@ static inline bool report_all(struct producer *producer)
 {
 	struct error error = { FATE_REJECT, ERR_TOO_LARGE, "", "too large" };
 	size_t limit = play.broker.request_records;
-	bool crowded = limit > 0 && resumes_in(producer) > limit;
+	size_t resumes = resumes_in(producer);
+	bool crowded = limit > 0 && resumes > limit;
 	bool good = true;
 
+	play.mixed += resumes > 0 && resumes < producer->queue_len;
 	for (size_t i = 0; i < producer->queue_len; i++) {
 		const struct publication *publication = producer->queue[i].tag;
 		bool refused =

@@ -200,21 +200,22 @@ static inline bool is_in(const struct relay_take *take, int number)
 	return false;
 }
 
-static inline void take_rows(struct relay_take *take, size_t rows, const struct uuid *skip, size_t skip_len,
-                             const struct handed *handed, struct arena *arena)
+static inline void take_rows(struct relay_take *take, const struct relay_want *want, struct arena *arena)
 {
 	int64_t seq = 0;
 
 	take->rows = arena_array(arena, CHECKPOINTS, sizeof(*take->rows));
 	take->gates = arena_array(arena, CHECKPOINTS, sizeof(*take->gates));
 	assert_true(take->rows != NULL && take->gates != NULL);
-	for (int i; take->ready && take->rows_len < rows && (i = lowest_after(seq, skip, skip_len)) >= 0;) {
+	for (int i; take->ready && take->rows_len < want->rows &&
+	            (i = lowest_after(seq, want->skip, want->skip_len)) >= 0;) {
 		seq = play.base.rows[i].seq;
 		take->rows[take->rows_len++] = (struct outbox_row){ .seq = seq, .checkpoint = row_copy(arena, i) };
 	}
-	for (int i = 0; i < CHECKPOINTS && take->gates_len < rows; i++)
+	take->lone = take->rows_len > 0 && take->rows_len <= want->lone && take->rows_len < want->rows;
+	for (int i = 0; i < CHECKPOINTS && take->gates_len < want->rows && !take->lone; i++)
 		if (play.base.rows[i].gate > 0 && !is_in(take, i))
-			take_gate(take, i, handed, arena);
+			take_gate(take, i, want->handed, arena);
 }
 
 /* Intake of the same process hands over what waits for a decision, now and then; before the relay looks an approval of
@@ -253,19 +254,14 @@ static inline void decide_some(void)
 	}
 }
 
-enum fate store_relay_take(struct store *store, const struct shard *shard, const uint8_t routes_digest[32],
-                           const struct uuid *skip, size_t skip_len, size_t rows, size_t bytes,
-                           bool with_action, bool with_decided, const struct handed *handed,
+enum fate store_relay_take(struct store *store, const struct shard *shard, const struct relay_want *want,
                            struct arena *arena, struct relay_take *ret_take, struct error *error)
 {
 	struct life *life = life_now();
 
 	(void)store;
 	(void)shard;
-	(void)bytes;
-	(void)with_action;
-	(void)with_decided;
-	assert_memory_equal(routes_digest, play.worker.routes_digest, 32);
+	assert_memory_equal(want->routes_digest, play.worker.routes_digest, 32);
 	if (life->nothing) { /* what was published before that is kept nowhere */
 		assert_null(life->relay->out.data);
 		assert_null(life->relay->body.data);
@@ -284,10 +280,10 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 		atomic_store(&life->relay->ended, true);
 	*ret_take = (struct relay_take){
 		.ledger = ledger_row(),
-		.ready = !play.unread && memcmp(ledger_row().routes_digest, routes_digest, 32) == 0,
+		.ready = !play.unread && memcmp(ledger_row().routes_digest, want->routes_digest, 32) == 0,
 	};
-	take_rows(ret_take, rows, skip, skip_len, handed, arena);
-	ret_take->more = ret_take->rows_len == rows || ret_take->gates_len == rows;
+	take_rows(ret_take, want, arena);
+	ret_take->more = ret_take->rows_len == want->rows || ret_take->gates_len == want->rows;
 	life->nothing = ret_take->rows_len + ret_take->gates_len == 0;
 	return FATE_OK;
 }
@@ -326,7 +322,9 @@ enum fate store_relay_mark(struct store *store, const struct shard *shard, int64
 		row->outbox = false;
 		if (resumed[i].version > row->version)
 			row->version = resumed[i].version;
-		if (row->gate <= resumed[i].version)
+		if (resumed[i].waiting == WAITING_COMES && resumed[i].version > row->gate)
+			row->gate = resumed[i].version;
+		if (resumed[i].waiting == WAITING_GOES && row->gate <= resumed[i].version)
 			row->gate = 0;
 	}
 	for (size_t i = 0; i < gates_len; i++) {

@@ -171,6 +171,31 @@ static void an_end_ends_the_wait(void **state)
 	assert_true(waited() < 3600 * 1000);
 }
 
+/* A few resumes go without gate events, until those have waited long enough. */
+static void gate_events_stay_behind_for_a_while(void **state)
+{
+	const struct relay_take few = { .rows_len = 3, .lone = true }, others = { .rows_len = 3 };
+
+	(void)state;
+	assert_int_equal(relay_lone(&relay), 7);
+	assert_int_equal(relay_gates_wait(&relay, 1000), 1000);
+	relay_note_gates(&relay, &few);
+	int64_t due_ms = relay.gates_due_ms;
+	assert_true(due_ms >= began_ms + 400 && due_ms <= clock_mono_ms() + 400);
+	assert_int_equal(relay_lone(&relay), 7);
+	assert_in_range(relay_gates_wait(&relay, 1000), 1, 400);
+	assert_int_equal(relay_gates_wait(&relay, 1), 1);
+	usleep(2000);
+	relay_note_gates(&relay, &few); /* more of them do not wait anew */
+	assert_int_equal(relay.gates_due_ms, due_ms);
+	relay.gates_due_ms = clock_mono_ms() - 1;
+	assert_int_equal(relay_lone(&relay), 0);
+	assert_int_equal(relay_gates_wait(&relay, 1000), 0);
+	relay_note_gates(&relay, &others); /* they were looked at */
+	assert_int_equal(relay_lone(&relay), 7);
+	assert_int_equal(relay_gates_wait(&relay, 1000), 1000);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -183,6 +208,7 @@ int main(void)
 		TEST(that_intake_has_caught_up_ends_the_wait),
 		TEST(the_time_that_the_transaction_took_counts),
 		TEST(an_end_ends_the_wait),
+		TEST(gate_events_stay_behind_for_a_while),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
