@@ -11,10 +11,13 @@
 #define LIST_MAX 2048
 #define DAY_US   INT64_C(86400000000)
 
-/* A version 7 id of the past, the same for checkpoint and decision: g counts up. */
-#define ID                                                                                                   \
-	"(lpad(to_hex(1700000000000 + %s), 12, '0') || '7' || substr(md5((%s)::text), 1, 3) || '8'"              \
-	" || substr(md5((%s)::text), 4, 15))::uuid"
+/* Version 7 ids, 128 a millisecond from now on, more than rows can be put in: so they lie behind those of the models and before
+ * those that come while something is measured, and each goes to the end of its index, as in life. */
+static const char make_ids[] =
+	"CREATE FUNCTION pg_temp.id_of(first_ms bigint, g bigint, salt bigint) RETURNS uuid LANGUAGE sql "
+    "IMMUTABLE"
+	" AS $$ SELECT (lpad(to_hex(first_ms + g / 128), 12, '0') || '7' || lpad(to_hex(g % 128 * 32), 3, '0')"
+	" || '8' || substr(md5(salt::text), 1, 15))::uuid $$";
 
 /* The columns of a table that are written, but for those that are made anew. */
 static enum fate list_columns(struct run *run, const char *table, const char *but, char *ret_list,
@@ -51,6 +54,7 @@ struct filling {
 	char decision_names[LIST_MAX];
 	uint32_t models;
 	int64_t before_us; /* the time of the row before the first */
+	int64_t first_ms;  /* of their ids */
 };
 
 /* Rows number `from` to `to`: each is a copy of one of the models. In the order of their ids, as rows come in life: else the
@@ -64,21 +68,22 @@ static enum fate put_rows(struct run *run, const struct filling *filling, uint32
 
 	snprintf(sql, sizeof(sql),
 	         "INSERT INTO fermata.checkpoint (checkpoint_id, session_id, appended_at, %s)"
-	         " SELECT " ID ", 'settled-' || g, %" PRId64
-	         " + g * 1000::bigint, %s FROM generate_series(%" PRIu32 ", %" PRIu32 ") AS g"
+	         " SELECT pg_temp.id_of(%" PRId64 ", g, g), 'settled-' || g, %" PRId64
+	         " + g * 1000::bigint, %s FROM generate_series(%" PRIu32 "::bigint, %" PRIu32 ") AS g"
 	         " JOIN (SELECT *, row_number() OVER () - 1 AS n FROM models) AS c ON c.n = g %% %" PRIu32
 	         " ORDER BY g",
-	         filling->checkpoint_names, "g", "g", "g", filling->before_us, filling->checkpoint, from, to,
+	         filling->checkpoint_names, filling->first_ms, filling->before_us, filling->checkpoint, from, to,
 	         filling->models);
 	fate = run_long(run, sql, FILLING, error);
 	if (fate != FATE_OK)
 		return fate;
 	snprintf(sql, sizeof(sql),
 	         "INSERT INTO fermata.decision (decision_id, checkpoint_id, %s)"
-	         " SELECT " ID ", " ID ", %s FROM generate_series(%" PRIu32 ", %" PRIu32 ") AS g"
+	         " SELECT pg_temp.id_of(%" PRId64 ", g, -g), pg_temp.id_of(%" PRId64 ", g, g), %s"
+	         " FROM generate_series(%" PRIu32 "::bigint, %" PRIu32 ") AS g"
 	         " JOIN (SELECT d.*, row_number() OVER () - 1 AS n FROM models AS m JOIN fermata.decision AS d"
 	         " USING (checkpoint_id)) AS c ON c.n = g %% %" PRIu32 " ORDER BY g",
-	         filling->decision_names, "g", "g", "-g", "g", "g", "g", filling->decision, from, to,
+	         filling->decision_names, filling->first_ms, filling->first_ms, filling->decision, from, to,
 	         filling->models);
 	return run_long(run, sql, FILLING, error);
 }
@@ -91,6 +96,9 @@ static enum fate prepare(struct run *run, struct filling *filling, struct error 
 	filling->before_us = clock_real_us() - DAY_US - (int64_t)run->plan->settled * 1000;
 	if (fate == FATE_OK)
 		fate = list_columns(run, "decision", "'decision_id', 'checkpoint_id'", filling->decision, error);
+	filling->first_ms = clock_real_us() / 1000;
+	if (fate == FATE_OK)
+		fate = database_run(run->database, make_ids, error);
 	bare_names(filling->checkpoint, filling->checkpoint_names);
 	bare_names(filling->decision, filling->decision_names);
 	if (fate == FATE_OK)

@@ -12,6 +12,7 @@
 
 #define BUFFER_FIRST 256          /* bytes of the first allocation of a buffer */
 #define LARGE        (128 * 1024) /* with memory_keep_little: a piece of so many bytes, or the free end of a heap */
+#define LITTLE       (16 * 1024) /* and so much of that end stays */
 
 static _Atomic uint64_t refusals;
 
@@ -272,6 +273,7 @@ void memory_keep_little(void)
 	/* The values that it begins with: given by hand they stay. */
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE);
 	(void)mallopt(M_TRIM_THRESHOLD, LARGE);
+	(void)mallopt(M_TOP_PAD, LITTLE);
 #endif
 }
 

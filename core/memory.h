@@ -101,7 +101,8 @@ void memory_wipe(void *data, size_t len);
 
 /* From here on what is large goes back to the system when it is freed, and so does the free end of any thread's heap (nothing
  * but with glibc). Left alone, glibc takes the largest piece that was ever freed for the usual one and keeps as much and
- * twice as much at the end of every heap, where memory_give_back does not reach for any thread's but main's. */
+ * twice as much at the end of every heap, and never less than 128 KiB there, where memory_give_back does not reach for any
+ * thread's but main's. */
 void memory_keep_little(void);
 
 /* Gives back to the system what the allocator holds and nobody uses (glibc's malloc_trim; nothing elsewhere). Walks all

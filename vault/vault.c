@@ -97,6 +97,11 @@ void vault_close(struct vault *vault)
 	source_done(&vault->source);
 	pthread_rwlock_destroy(&vault->lock);
 	free(vault);
+	vault_rest();
+}
+
+void vault_rest(void)
+{
 	frame_done();
 }
 

@@ -520,6 +520,7 @@ void relay_forget(struct relay *relay)
 {
 	buffer_done(&relay->out);
 	buffer_done(&relay->body);
+	vault_rest();
 	relay->publications_len = 0;
 }
 

@@ -24,6 +24,7 @@
 #define PIECES 400
 #define PIECE  ((size_t)40000) /* small enough for the heap */
 #define ONE    ((size_t)24 << 20)
+#define LEFT   ((size_t)128 << 10) /* glibc leaves as much at the end of a heap by itself, and more before it */
 
 static size_t resident(void)
 {
@@ -71,10 +72,10 @@ static void a_burst_leaves_little(void **state)
 	memory_keep_little();
 	pthread_barrier_init(&burst.made, NULL, 2);
 	pthread_barrier_init(&burst.over, NULL, 2);
-	size_t before = resident();
 	assert_int_equal(pthread_create(&thread, NULL, make, &burst), 0);
 	pthread_barrier_wait(&burst.made);
 	free(burst.one);
+	size_t before = resident();
 	pthread_barrier_wait(&burst.made);
 	pthread_barrier_wait(&burst.made);
 	size_t most = resident();
@@ -86,7 +87,7 @@ static void a_burst_leaves_little(void **state)
 	pthread_join(thread, NULL);
 #if defined(__GLIBC__) && !defined(OWN_ALLOCATOR)
 	assert_true(most > before + PIECES * PIECE / 2);
-	assert_true(after < before + PIECES * PIECE / 8);
+	assert_true(after < before + LEFT);
 #else
 	(void)before, (void)most, (void)after;
 #endif

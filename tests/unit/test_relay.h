@@ -100,6 +100,7 @@ struct life {
 	int takes; /* R3s that are left to it */
 	int waits;
 	bool nothing;                  /* its last R3 found nothing */
+	bool rested;                   /* since it opened something */
 	struct told seen[CHECKPOINTS]; /* what its last R3 has read of gate events */
 };
 

@@ -265,6 +265,7 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 	if (life->nothing) { /* what was published before that is kept nowhere */
 		assert_null(life->relay->out.data);
 		assert_null(life->relay->body.data);
+		assert_true(life->rested);
 		play.rests++;
 	}
 	life->nothing = false;

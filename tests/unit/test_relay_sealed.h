@@ -14,6 +14,7 @@ enum fate vault_unseal(struct vault *vault, const struct seal_context *context, 
 
 	(void)vault;
 	(void)sealed;
+	life_now()->rested = false;
 	if (number == play.broken)
 		return error_set(error, FATE_REJECT, ERR_TAMPERED, "its tag does not verify");
 	if (number == play.waiting || (play.trouble > 0 && chance(2)))
@@ -34,6 +35,11 @@ enum fate vault_unseal_edits(struct vault *vault, struct view tenant, const stru
 	(void)arena;
 	(void)ret_plaintext;
 	return error_set(error, FATE_REJECT, ERR_BUG, "there are no edits here");
+}
+
+void vault_rest(void)
+{
+	life_now()->rested = true;
 }
 
 void vault_checkpoint_digest(struct view body, uint8_t ret_digest[DIGEST_LEN])

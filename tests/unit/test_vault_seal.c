@@ -131,6 +131,23 @@ static void test_round_trip(void **state)
 	}
 }
 
+/* What a thread gave back is made anew by the next call. */
+static void test_after_a_rest(void **state)
+{
+	struct fixture *fixture = *state;
+	struct view plain = text_of(fixture, 2048, false);
+
+	vault_rest();
+	struct sealed sealed = seal(fixture, plain);
+	assert_int_equal(sealed.compression, 1);
+	vault_rest();
+	assert_opens(fixture, &sealed, plain);
+	vault_rest();
+	vault_rest();
+	sealed = seal(fixture, plain);
+	assert_opens(fixture, &sealed, plain);
+}
+
 static void test_nothing_repeats(void **state)
 {
 	struct fixture *fixture = *state;
@@ -528,6 +545,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_round_trip),
+		test(test_after_a_rest),
 		test(test_nothing_repeats),
 		test(test_every_bit_flipped),
 		test(test_every_binding_flipped),
