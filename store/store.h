@@ -289,8 +289,8 @@ struct fresh {
 struct handed {
 	store_handed *find;
 	void *context;
-	/* What is probably all that is to be resumed: it is asked for together with its states, in one go. Where it is not all,
-	 * or not there, nothing is lost but that one question. Empty: nobody knows. */
+	/* What is probably all that is to be resumed: where resumes may go alone, it is asked for together with its states, in one
+	 * go. Where it is not all, or not there, nothing is lost but that one question. Empty: nobody knows. */
 	const struct fresh *fresh;
 	size_t fresh_len;
 };
@@ -316,10 +316,9 @@ struct relay_want {
 	size_t bytes; /* and about so many of sealed payloads in all, but at least one row */
 	size_t
 		lone; /* where the outbox has no more than so many rows, and one at least, gate events are left for another time */
-	bool with_action; /* load payloads for gate events */
-	bool
-		with_decided; /* take the gate events of what is DECIDED, too, which else go with its resume; for a time in
-	                    * which nothing is resumed */
+	bool with_action;  /* load payloads for gate events */
+	bool with_decided; /* take the gate events of what is DECIDED, too, which else go with its resume or
+	                    * after it; for a time in which nothing is resumed */
 	const struct handed *handed; /* or NULL */
 };
 

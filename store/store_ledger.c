@@ -1,14 +1,13 @@
 /*
- * What a relay writes: R2, R5 and what is set aside. Each is one transaction whose last statement is the
- * compare-and-set of ledger_offset; the order of the statements is the one of protocol.md. Checkpoints are
+ * What a relay writes: R2 and what is in doubt, and in store_mark.c R5 and what is set aside. Each is one transaction whose last
+ * statement is the compare-and-set of ledger_offset; the order of the statements is the one of protocol.md. Checkpoints are
  * locked in the order of their ids, as intake does.
  */
+#include "store/store_ledger.h"
+
 #include "store/store_columns.h"
-#include "store/store_connection.h"
 #include "store/store_record.h"
 #include "store/store_row.h"
-
-#include "core/failpoint.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -95,7 +94,7 @@ static const struct statement settle_outcomes = {
 	" AND (d.outcome = 'counted') <> (d.decision_id = ANY (c.ledger_decisions))",
 };
 
-static const struct statement delete_outbox = {
+const struct statement ledger_outbox_delete = {
 	"taking out of the outbox",
 	"DELETE FROM fermata.outbox WHERE checkpoint_id = ANY ($1::uuid[])",
 };
@@ -108,60 +107,6 @@ static const struct statement delete_expiry = {
 static const struct statement delete_unclaimed = {
 	"clearing unclaimed of what is published",
 	"DELETE FROM fermata.unclaimed WHERE checkpoint_id = ANY ($1::uuid[])",
-};
-
-/* ---- R5 ---- */
-
-/* The ids come sorted, so that rows are locked in that order, which is intake's. What was erased while it was being
- * published is settled already. */
-static const struct statement mark_resumed = {
-	"marking what was published",
-	"UPDATE fermata.checkpoint c SET state = 'RESUMED', published = true,"
-	" version = greatest(c.version, u.version), changed_at = $3::bigint"
-	" FROM unnest($1::uuid[], $2::bigint[]) u (id, version)"
-	" WHERE c.checkpoint_id = ANY (ARRAY[u.id])"
-	" AND (c.state = 'DECIDED' OR (c.state = 'RESUMED' AND c.filled AND c.wrapped_key IS NULL))",
-};
-
-/* Sorted, too: intake may be raising some of them at this moment. */
-static const struct statement delete_gates = {
-	"taking out gate events",
-	"DELETE FROM fermata.gate_outbox g USING unnest($1::uuid[], $2::bigint[]) u (id, version)"
-	" WHERE g.checkpoint_id = ANY (ARRAY[u.id]) AND g.version <= u.version",
-};
-
-/* Sorted like the others. What was erased meanwhile has a tombstone waiting, in a higher version. */
-static const struct statement tell_later = {
-	"queueing gate events of what was published",
-	"INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
-	" SELECT u.id, $3::text, $4::integer, u.version FROM unnest($1::uuid[], $2::bigint[]) u (id, version)"
-	" ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, excluded.version)",
-};
-
-static const struct statement commit_lazily = {
-	"not waiting for the disk",
-	"SET LOCAL synchronous_commit = off",
-};
-
-/* ---- set aside ---- */
-
-static const struct statement set_aside = {
-	"setting aside",
-	"WITH changed AS ("
-	"UPDATE fermata.checkpoint c SET state = $2::text::fermata.gate_state, reason = $3::text,"
-	" version = greatest(version + 1, $4::bigint), changed_at = $4::bigint"
-	" WHERE checkpoint_id = $1::uuid"
-	" AND (state = 'DECIDED' OR (state = 'PENDING' AND $2::text = 'QUARANTINED'))"
-	" RETURNING c.checkpoint_id, c.filled, " SQL_COMMON(
-		"resumes_topic") " AS resumes_topic,"
-						 " c.resumes_partition, c.version"
-						 "), told AS ("
-						 "INSERT INTO fermata.gate_outbox AS g (checkpoint_id, topic, partition, version)"
-						 " SELECT checkpoint_id, resumes_topic, resumes_partition, version FROM changed"
-						 " WHERE filled AND resumes_topic IS NOT NULL"
-						 " ON CONFLICT (checkpoint_id) DO UPDATE SET version = greatest(g.version, "
-						 "excluded.version)"
-						 ") SELECT count(*) FROM changed",
 };
 
 /* ---- in doubt ---- */
@@ -218,7 +163,7 @@ static void param_shard(struct params *params, const struct shard *shard)
 	param_int4(params, shard->partition);
 }
 
-static void send_move(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
+void ledger_move_send(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
                       int64_t *add_count)
 {
 	struct params *params = store_params(store);
@@ -229,8 +174,7 @@ static void send_move(struct store *store, const struct shard *shard, int64_t mi
 	store_send(store, &move_ledger, params, &(struct answer){ .add_count = add_count });
 }
 
-/* After a flush: looks whether the compare-and-set found what it should, and commits; place lies before that. */
-static enum fate commit_moved(struct store *store, enum fate fate, int64_t moved, enum failpoint place,
+enum fate ledger_commit_moved(struct store *store, enum fate fate, int64_t moved, enum failpoint place,
                               struct error *error)
 {
 	if (fate == FATE_OK && moved != 1)
@@ -249,7 +193,7 @@ static enum fate commit_if_moved(struct store *store, const int64_t *moved, enum
 {
 	enum fate fate = transaction_flush(store, error);
 
-	return commit_moved(store, fate, *moved, place, error);
+	return ledger_commit_moved(store, fate, *moved, place, error);
 }
 
 enum fate store_ledger(struct store *store, const struct shard *shard, struct ledger *ret_ledger,
@@ -344,7 +288,7 @@ static void send_upsert(struct store *store, const struct shard *shard,
 static void send_found(struct store *store, const struct shard *shard, const struct ledger_found *const *rows,
                        size_t len, int64_t *ret_new)
 {
-	static const struct statement *const then[] = { &settle_outcomes, &delete_outbox, &delete_expiry,
+	static const struct statement *const then[] = { &settle_outcomes, &ledger_outbox_delete, &delete_expiry,
 		                                            &delete_unclaimed };
 
 	if (len == 0)
@@ -452,187 +396,9 @@ enum fate store_ledger_doubt(struct store *store, const struct shard *shard, int
 	if (fate != FATE_OK)
 		return fate;
 	send_doubt(store, shard, doubt, reason, now, limit, &count);
-	send_move(store, shard, mine, mine, &moved);
+	ledger_move_send(store, shard, mine, mine, &moved);
 	fate = commit_if_moved(store, &moved, FAILPOINT_RELAY_ASIDE_OPEN, error);
 	if (fate == FATE_OK)
 		*ret_count = (size_t)count;
 	return fate;
-}
-
-/* ---- R5 ---- */
-
-static int compare_sent(const void *a, const void *b)
-{
-	const struct gate_sent *left = a;
-	const struct gate_sent *right = b;
-
-	return uuid_compare(&left->checkpoint_id, &right->checkpoint_id);
-}
-
-typedef bool which_sent(const struct gate_sent *sent);
-
-static bool is_sent(const struct gate_sent *sent)
-{
-	(void)sent;
-	return true;
-}
-
-static bool is_told(const struct gate_sent *sent)
-{
-	return sent->waiting == WAITING_GOES;
-}
-
-static bool is_later(const struct gate_sent *sent)
-{
-	return sent->waiting == WAITING_COMES;
-}
-
-/* Copies of those of the first that are asked for, and of the second, in the order in which intake locks rows. */
-static struct gate_sent *sort_sent(const struct gate_sent *first, size_t first_len, which_sent *which,
-                                   const struct gate_sent *second, size_t second_len, size_t *ret_len)
-{
-	struct gate_sent *all = calloc(first_len + second_len + 1, sizeof(*all));
-	size_t len = 0;
-
-	if (all == NULL)
-		return NULL;
-	for (size_t i = 0; i < first_len; i++)
-		if (which(&first[i]))
-			all[len++] = first[i];
-	for (size_t i = 0; i < second_len; i++)
-		all[len++] = second[i];
-	qsort(all, len, sizeof(*all), compare_sent);
-	*ret_len = len;
-	return all;
-}
-
-static void param_sent_ids(struct params *params, const struct gate_sent *sent, size_t len)
-{
-	param_array(params, PG_UUID, len);
-	for (size_t i = 0; i < len; i++)
-		item_uuid(params, &sent[i].checkpoint_id);
-}
-
-static void param_sent(struct params *params, const struct gate_sent *sent, size_t len)
-{
-	param_sent_ids(params, sent, len);
-	param_array(params, PG_INT8, len);
-	for (size_t i = 0; i < len; i++)
-		item_int8(params, sent[i].version);
-}
-
-static void send_resumed(struct store *store, const struct gate_sent *resumed, size_t len, int64_t now,
-                         int64_t *add_count)
-{
-	if (len == 0)
-		return;
-	struct params *params = store_params(store);
-	param_sent(params, resumed, len);
-	param_int8(params, now);
-	store_send(store, &mark_resumed, params, &(struct answer){ .add_count = add_count });
-	params = store_params(store);
-	param_sent_ids(params, resumed, len);
-	store_send(store, &delete_outbox, params, NULL);
-}
-
-static void send_gates(struct store *store, const struct gate_sent *gates, size_t len)
-{
-	if (len == 0)
-		return;
-	struct params *params = store_params(store);
-	param_sent(params, gates, len);
-	store_send(store, &delete_gates, params, NULL);
-}
-
-static void send_later(struct store *store, const struct shard *shard, const struct gate_sent *later,
-                       size_t len)
-{
-	if (len == 0)
-		return;
-	struct params *params = store_params(store);
-	param_sent(params, later, len);
-	param_name(params, shard->topic);
-	param_int4(params, shard->partition);
-	store_send(store, &tell_later, params, NULL);
-}
-
-/* What R5 writes, sorted by id. */
-struct marks {
-	struct gate_sent *resumed;
-	size_t resumed_len;
-	struct gate_sent *gates; /* those that were told of the resumed among them */
-	size_t gates_len;
-	struct gate_sent *later; /* of the resumed, those that are not told yet */
-	size_t later_len;
-};
-
-static enum fate mark_all(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
-                          const struct marks *marks, int64_t now, struct error *error)
-{
-	int64_t moved = 0;
-	int64_t marked = 0;
-	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
-
-	if (fate != FATE_OK)
-		return fate;
-	store_send(store, &commit_lazily, NULL, NULL);
-	send_resumed(store, marks->resumed, marks->resumed_len, now, &marked);
-	send_gates(store, marks->gates, marks->gates_len);
-	send_later(store, shard, marks->later, marks->later_len);
-	send_move(store, shard, mine, next, &moved);
-	fate = transaction_flush(store, error);
-	if (fate == FATE_OK && marked != (int64_t)marks->resumed_len)
-		return transaction_stale(
-			store, error, "a checkpoint that was published is not DECIDED here: the database went back");
-	return commit_moved(store, fate, moved, FAILPOINT_RELAY_MARK_OPEN, error);
-}
-
-enum fate store_relay_mark(struct store *store, const struct shard *shard, int64_t mine, int64_t next,
-                           const struct gate_sent *resumed, size_t resumed_len, const struct gate_sent *gates,
-                           size_t gates_len, int64_t now, struct error *error)
-{
-	struct marks marks = { .resumed = NULL };
-	enum fate fate;
-
-	marks.resumed = sort_sent(resumed, resumed_len, is_sent, NULL, 0, &marks.resumed_len);
-	marks.gates = sort_sent(resumed, resumed_len, is_told, gates, gates_len, &marks.gates_len);
-	marks.later = sort_sent(resumed, resumed_len, is_later, NULL, 0, &marks.later_len);
-
-	if (marks.resumed != NULL && marks.gates != NULL && marks.later != NULL)
-		fate = mark_all(store, shard, mine, next, &marks, now, error);
-	else
-		fate = error_set(error, FATE_RETRY, ERR_MEMORY, "PostgreSQL, marking what was published: no memory");
-	free(marks.resumed);
-	free(marks.gates);
-	free(marks.later);
-	return fate;
-}
-
-/* ---- set aside ---- */
-
-enum fate store_relay_set_aside(struct store *store, const struct shard *shard, int64_t mine,
-                                const struct uuid *checkpoint_id, enum gate_state state, const char *reason,
-                                int64_t now, struct error *error)
-{
-	int64_t moved = 0;
-	int64_t changed = 0;
-	enum fate fate = transaction_begin(store, TRANSACTION_WRITE, error);
-
-	if (fate != FATE_OK)
-		return fate;
-	struct params *params = store_params(store);
-	param_uuid(params, checkpoint_id);
-	param_name(params, gate_state_name(state));
-	param_name(params, reason);
-	param_int8(params, now);
-	store_send(store, &set_aside, params, &(struct answer){ .rows = row_number, .context = &changed });
-	params = store_params(store);
-	param_uuids(params, checkpoint_id, 1);
-	store_send(store, &delete_outbox, params, NULL);
-	send_move(store, shard, mine, mine, &moved);
-	fate = transaction_flush(store, error);
-	if (fate == FATE_OK && changed != 1)
-		return transaction_stale(store, error,
-		                         "the checkpoint that was to be set aside is not waiting any more");
-	return commit_moved(store, fate, moved, FAILPOINT_RELAY_ASIDE_OPEN, error);
 }

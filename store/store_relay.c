@@ -41,7 +41,7 @@ static const struct statement select_gates = {
 };
 
 /* Without its checkpoint when that was purged. What is DECIDED is about to be resumed, with the gate event of that in
- * the same transaction, and is left to it unless nothing can be taken out of the outbox now ($3). */
+ * the same transaction or after it, and is left to it unless nothing can be taken out of the outbox now ($3). */
 static const struct statement select_gate_rows = {
 	"reading what gate events tell of",
 	"SELECT g.id, g.version, coalesce(c.sealed_len, 0)::bigint, " SQL_DAY ", " CHECKPOINT_COLUMNS
@@ -345,7 +345,7 @@ static enum fate add_handed(struct taking *taking, const struct gate_sent *gate,
 	return FATE_OK;
 }
 
-/* What is resumed now has its gate event written with the resume: the one that waits is older. What was handed over is
+/* What is resumed now has its gate event written by the relay: the one that waits is older. What was handed over is
  * taken, and takes of the bytes; what is left in the list is read. */
 static enum fate sort_gates(struct taking *taking, size_t *bytes_left, struct error *error)
 {
@@ -535,7 +535,8 @@ static bool place_bodies(const struct candidates *outbox, const struct payloads 
 	return outbox->len > 0;
 }
 
-/* The second half is guessed, so that the first can be the only one. *ret_whole: it was guessed rightly. */
+/* The second half is guessed, so that the first can be the only one; gate events stay behind. *ret_whole: it was guessed
+ * rightly. */
 static enum fate take_at_once(struct store *store, struct taking *taking, bool *ret_whole,
                               struct error *error)
 {
@@ -546,8 +547,6 @@ static enum fate take_at_once(struct store *store, struct taking *taking, bool *
 	if (fate != FATE_OK)
 		return fate;
 	send_first(store, taking);
-	if (taking->want->lone == 0)
-		send_gate_list(store, taking);
 	fate = send_fresh(store, taking, &bodies, error);
 	if (fate != FATE_OK) {
 		store_rollback(store);
@@ -557,10 +556,7 @@ static enum fate take_at_once(struct store *store, struct taking *taking, bool *
 	if (fate != FATE_OK || !taking->take->ready || !place_bodies(&taking->outbox, &bodies))
 		return fate;
 	fate = choose_outbox(taking, &bytes_left, error);
-	if (fate == FATE_OK && !taking->take->lone)
-		fate = sort_gates(taking, &bytes_left, error);
-	choose_missed(taking, &bytes_left);
-	*ret_whole = taking->gates.len == 0 && taking->take->lone == (taking->want->lone > 0);
+	*ret_whole = taking->take->lone;
 	return fate;
 }
 
@@ -580,7 +576,7 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 	bool whole = false;
 	enum fate fate = FATE_OK;
 
-	if (want->handed != NULL && want->handed->fresh_len > 0)
+	if (want->lone > 0 && want->handed != NULL && want->handed->fresh_len > 0)
 		fate = take_at_once(store, &at_once, &whole, error);
 	return fate == FATE_OK && !whole ? take_all(store, &taking, error) : fate;
 }

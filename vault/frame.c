@@ -1,12 +1,45 @@
 #include "vault/frame.h"
 
+#include "core/memory.h"
+
 #include <assert.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#define ZSTD_STATIC_LINKING_ONLY /* for ZSTD_customMem; the shared library has what goes with it */
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #define LEVEL 2
+#define HEAD  16 /* before what zstd is given: how long that is; as much as malloc aligns to */
+
+/* What a context holds may be of what was sealed: it is wiped before it is freed. */
+static void *context_alloc(void *opaque, size_t size)
+{
+	uint8_t *block = size <= SIZE_MAX - HEAD ? malloc(HEAD + size) : NULL;
+
+	(void)opaque;
+	if (block == NULL)
+		return NULL;
+	memcpy(block, &size, sizeof(size));
+	return block + HEAD;
+}
+
+static void context_free(void *opaque, void *address)
+{
+	size_t size;
+
+	(void)opaque;
+	if (address == NULL)
+		return;
+	uint8_t *block = (uint8_t *)address - HEAD;
+	memcpy(&size, block, sizeof(size));
+	memory_wipe(block, HEAD + size);
+	free(block);
+}
+
+static const ZSTD_customMem wiped = { context_alloc, context_free, NULL };
 
 struct contexts {
 	ZSTD_CCtx *pack;
@@ -56,7 +89,7 @@ size_t frame_pack(struct view plain, uint8_t *out, size_t cap)
 	if (contexts == NULL)
 		return 0;
 	if (contexts->pack == NULL)
-		contexts->pack = ZSTD_createCCtx();
+		contexts->pack = ZSTD_createCCtx_advanced(wiped);
 	if (contexts->pack == NULL)
 		return 0;
 	size_t len = ZSTD_compressCCtx(contexts->pack, out, cap, plain.data, plain.len, LEVEL);
@@ -68,7 +101,7 @@ enum fate frame_unpack(struct view frame, uint8_t *out, size_t len, struct error
 	struct contexts *contexts = contexts_get();
 
 	if (contexts != NULL && contexts->unpack == NULL)
-		contexts->unpack = ZSTD_createDCtx();
+		contexts->unpack = ZSTD_createDCtx_advanced(wiped);
 	if (contexts == NULL || contexts->unpack == NULL)
 		return error_set(error, FATE_RETRY, ERR_MEMORY, "no memory for zstd");
 	size_t got = ZSTD_decompressDCtx(contexts->unpack, out, len, frame.data, frame.len);

@@ -23,7 +23,7 @@ size_t frame_pack(struct view plain, uint8_t *out, size_t cap);
  */
 FM_MUSTCHECK enum fate frame_unpack(struct view frame, uint8_t *out, size_t len, struct error *error);
 
-/* Frees what the calling thread keeps; happens by itself when a thread other than main ends. */
+/* Wipes and frees what the calling thread keeps; happens by itself when a thread other than main ends. */
 void frame_done(void);
 
 #endif

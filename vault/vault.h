@@ -21,7 +21,7 @@ struct vault_source {
 FM_MUSTCHECK enum fate vault_open(struct vault **ret_vault, const struct vault_source *source,
                                   struct error *error);
 void vault_close(struct vault *vault);
-/* What the calling thread keeps from one call to the next (contexts of zstd, some 100 KiB) is given back: it has nothing to seal or
+/* What the calling thread keeps from one call to the next (contexts of zstd, some 100 KiB) is wiped and given back: it has nothing to seal or
  * to open for a while. The next call makes it anew. */
 void vault_rest(void);
 /* Loads the source again (SIGHUP); on failure the old keys stay. */

@@ -244,8 +244,8 @@ static enum fate move_ahead(struct attempt *attempt, const struct batch_request 
 	return fate == FATE_OK ? failpoint(FAILPOINT_INTAKE_POSITION_AHEAD, error) : fate;
 }
 
-/* What goes into the outbox leaves it with the gate event of its resume: where resumes leave at once, none of its being
- * decided is queued before that, for it would be told in the same transaction of Kafka. */
+/* What goes into the outbox is told of with its resume or soon after it: where resumes leave at once, none of its being decided
+ * is queued before that, for it would be told at the same time. */
 static void leave_to_resumes(const struct worker *worker, const struct batch_write *write)
 {
 	if (!atomic_load(&worker->resumes_flow))

@@ -400,6 +400,16 @@ static enum fate turn(struct relay *relay, struct error *error)
 	return FATE_OK;
 }
 
+/* At its end a relay tells what stayed behind: the next worker may be a long time off. */
+static enum fate tell_rest(struct relay *relay, struct error *error)
+{
+	if (relay->gates_due_ms == 0 || !atomic_load(&relay->held))
+		return FATE_OK;
+	relay->drained = false;
+	relay->gates_due_ms = clock_mono_ms();
+	return turn(relay, error);
+}
+
 enum fate relay_begin(struct relay *relay, struct error *error)
 {
 	enum fate fate = store_connect(relay->store, error); /* nobody is fenced for nothing */
@@ -423,7 +433,7 @@ static enum fate term(struct relay *relay, struct error *error)
 	          relay->mine);
 	while (fate == FATE_OK && !relay_stopping(relay))
 		fate = turn(relay, error);
-	return fate;
+	return fate == FATE_OK ? tell_rest(relay, error) : fate;
 }
 
 static void end_term(struct relay *relay, enum fate fate, const struct error *error)

@@ -49,6 +49,7 @@ struct publication {
 	bool tombstone;
 	bool erased;          /* a tombstone of what was erased, not purged */
 	bool handed;          /* a gate event that intake had encoded */
+	bool kept;            /* one that this relay had, with its resume */
 	enum waiting waiting; /* a resume: what R5 is to do about its gate event */
 	struct view key;
 	size_t value_at; /* place in relay->out */
@@ -75,7 +76,7 @@ struct relay {
 		urgent;      /* intake of this process has put something into the outbox since this was looked at */
 	bool rebuilding; /* `fermata rebuild`: the row of its ledger goes on saying so when it has been read */
 
-	struct tray tray; /* what intake of this process has handed over; whoever starts the thread makes it */
+	struct tray tray; /* gate events that are encoded already; whoever starts the thread makes it */
 
 	struct store *store;
 	struct producer *producer;

@@ -339,6 +339,7 @@ static enum fate keep_gate(struct relay *relay, const struct checkpoint *row, in
 		.id = row->id,
 		.version = version,
 		.at = at,
+		.kept = true,
 		.value = { relay->out.data + out_len, relay->out.len - out_len },
 		.traceparent = row->traceparent,
 		.tracestate = row->tracestate,
@@ -472,7 +473,7 @@ static enum fate encode_tombstone(struct relay *relay, const struct gate_row *ro
 	return finish_publication(relay, publication, error);
 }
 
-/* Intake has encoded it (worker/handover.c). */
+/* It is encoded: by intake (worker/handover.c), or by keep_gate. */
 static enum fate publish_handed(struct relay *relay, const struct tray_event *event, struct error *error)
 {
 	struct publication *publication;
@@ -485,7 +486,8 @@ static enum fate publish_handed(struct relay *relay, const struct tray_event *ev
 	enum fate fate = begin_gate(relay, row, event->version, event->at, &publication, error);
 	if (fate != FATE_OK)
 		return fate;
-	publication->handed = true;
+	publication->handed = !event->kept;
+	publication->kept = event->kept;
 	buffer_append_view(&relay->out, event->value);
 	return finish_publication(relay, publication, error);
 }

@@ -65,13 +65,16 @@ void relay_gather(struct relay *relay)
 
 size_t relay_lone(const struct relay *relay)
 {
-	return relay->gates_due_ms == 0 || clock_mono_ms() < relay->gates_due_ms ? LONE_MAX : 0;
+	bool due = relay->gates_due_ms != 0 && clock_mono_ms() >= relay->gates_due_ms;
+
+	return due || relay->cut ? 0 : LONE_MAX;
 }
 
+/* There may be more of them than one R3 takes: then they are due until there are not. */
 void relay_note_gates(struct relay *relay, const struct relay_take *rows)
 {
 	if (!rows->lone)
-		relay->gates_due_ms = 0; /* what was left of them shows in rows->more */
+		relay->gates_due_ms = rows->more ? clock_mono_ms() : 0;
 	else if (relay->gates_due_ms == 0)
 		relay->gates_due_ms = clock_mono_ms() + GATHER_GATES_MAX_MS;
 }

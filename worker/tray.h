@@ -1,10 +1,12 @@
 /*
- * tray.h - gate events that intake of this process has just committed, encoded, put where the relay of their shard finds
- * them: what lies here in the version that the database asks for need not be read there, opened and encoded again.
+ * tray.h - gate events, encoded, put where the relay of their shard finds them: what lies here in the version that the database
+ * asks for need not be read there, opened and encoded again. Intake of this process puts those that it has just committed, the
+ * relay itself those of resumes that it publishes without them.
  *
  * Nothing hangs on a tray. It may lose what it holds at any time, for all of it stands in the database; and what it gives
- * must be what the database has. So intake puts only what is committed, clears the trays whenever it does not know that
- * any more, and nothing lies here for longer than TRAY_MS.
+ * must be what the database has. So intake puts only what is committed, and clears the trays whenever it does not know that
+ * any more. The relay puts before R4 and R5: whatever keeps R5 from being committed ends the term, and the end of a term
+ * clears its tray. Nothing lies here for longer than TRAY_MS.
  *
  * One thread takes (the relay's), others put and clear.
  */
@@ -24,6 +26,7 @@ struct tray_event {
 	struct uuid id;
 	int64_t version;
 	int64_t at;              /* us: of the change that it tells of */
+	bool kept;               /* by the relay: of a resume of its own */
 	struct view value;       /* encoded, framing and all */
 	struct view traceparent; /* or null */
 	struct view tracestate;  /* or null */

@@ -49,7 +49,7 @@ def test_gate_events(shared):
 
 
 def test_decided_while_nothing_can_be_resumed(make_world):
-    """What is decided is told with its resume, and by itself where a ledger is unread: also what was decided before."""
+    """What is decided is told as RESUMED, and by itself where a ledger is unread: also what was decided before."""
     world = make_world()
     world.start_worker()
     before = world.suspend()
@@ -76,6 +76,22 @@ def test_decided_while_nothing_can_be_resumed(make_world):
         versions = [event["version"] for event in world.gates(sent.id)]
         assert versions == sorted(set(versions))
     world.settle()
+    judge.check(world)
+
+
+def test_a_worker_that_stops_has_told_of_what_it_resumed(make_world):
+    """A few resumes leave without their gate events, which follow soon: at the end of a worker, too."""
+    world = make_world()
+    for _ in range(4):
+        worker = world.start_worker()
+        sent = world.suspend()
+        world.wait_gate(sent.id, lambda event: event["state"] == "PENDING", "is PENDING")
+        world.decide(sent)
+        world.wait_resume(sent.id)
+        world.wait_state(sent.id, "RESUMED")  # R5: before it there is nothing that could be told
+        worker.stop()
+        assert world.sql("SELECT checkpoint_id FROM fermata.gate_outbox") == []
+        assert [event["state"] for event in world.gates(sent.id)] == ["PENDING", "RESUMED"]
     judge.check(world)
 
 

@@ -382,10 +382,18 @@ def test_states_by_the_registry(world, client):
     client.rule(name, "NONE")
     client.register(name, new)
     world.workers[-1].stop()
-    world.start_worker()  # the readers are looked at anew
+    world.start_worker()  # the readers are looked at anew, soon after the start
+    code = evolution.coder(new)
+    world.wait(
+        lambda: world.sql(
+            "SELECT 1 FROM fermata.registry_schema r JOIN fermata.schema_text t ON t.sha256 = r.text_sha256"
+            " WHERE r.fact = 'reader' AND t.fingerprint = %s",
+            code.fingerprint,
+        ),
+        "the new version of the reader",
+    )
     world.decide(sent)
     resume = the_resume(world, client, sent.id)
-    code = evolution.coder(new)
     assert resume["state"]["fingerprint"] == code.fingerprint
     assert code.decode_body(resume["state"]["body"])["stage"] == "CHECK"
     assert resume["migrated_from"] == evolution.coder(old).fingerprint.hex()

@@ -50,7 +50,7 @@ static void assert_together(const struct relay_take *take, size_t rows, size_t g
 	assert_false(take->lone);
 	assert_int_equal(take->rows_len, rows);
 	assert_int_equal(take->gates_len, gates);
-	assert_true(asked >= gates); /* again, where the guess was wrong */
+	assert_int_equal(asked, gates);
 }
 
 static void few_resumes_are_taken_alone(void **state)

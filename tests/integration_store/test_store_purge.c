@@ -185,23 +185,27 @@ static void what_is_held_is_left_alone(void **state)
 	store_close(intake);
 }
 
+static struct relay_take take_ten(void)
+{
+	struct relay_want want = {
+		.routes_digest = routes, .rows = 10, .bytes = MANY, .with_action = true, .with_decided = true
+	};
+	struct relay_take take;
+	struct error error = { 0 };
+
+	assert_ok(store_relay_take(store, &shard, &want, arena, &take, &error), error);
+	return take;
+}
+
 static void a_tombstone_is_left_to_be_sent(void **state)
 {
 	(void)state;
-	struct relay_take take;
 	struct error error = { 0 };
 	struct checkpoint *row = settled(2, T0);
 
 	world_run("TRUNCATE fermata.gate_outbox");
 	purge_below(store, 1000, 2000000, 100);
-	assert_ok(store_relay_take(store, &shard,
-	                           &(struct relay_want){ .routes_digest = routes,
-	                                                 .rows = 10,
-	                                                 .bytes = MANY,
-	                                                 .with_action = true,
-	                                                 .with_decided = true },
-	                           arena, &take, &error),
-	          error);
+	struct relay_take take = take_ten();
 	assert_int_equal(take.gates_len, 1);
 	assert_true(take.gates[0].gone);
 	assert_false(take.gates[0].checkpoint->filled);
@@ -450,30 +454,20 @@ static void all_that_is_sealed_of_a_session_goes(void **state)
 static void an_erased_gate_is_taken_back(void **state)
 {
 	(void)state;
-	struct relay_take take;
-	struct error error = { 0 };
 
 	of_session_2(2, "PENDING");
 	erase("default", false, 100);
-	assert_ok(store_relay_take(store, &shard,
-	                           &(struct relay_want){ .routes_digest = routes,
-	                                                 .rows = 10,
-	                                                 .bytes = MANY,
-	                                                 .with_action = true,
-	                                                 .with_decided = true },
-	                           arena, &take, &error),
-	          error);
+	struct relay_take take = take_ten();
 	assert_int_equal(take.rows_len, 0);
 	assert_int_equal(take.gates_len, 1);
 	assert_true(take.gates[0].gone);
 	assert_true(take.gates[0].checkpoint->filled);
 }
 
-/* The relay holds it opened, and publishes it: its mark stands, and the tombstone comes after the gate of that resume. */
-static void what_is_being_published_meanwhile_is_marked(void **state)
+/* The relay holds it opened, and publishes it, with its gate event or without: its mark stands, and the tombstone comes after
+ * that. */
+static void erased_while_published(enum waiting waiting)
 {
-	(void)state;
-	struct relay_take take;
 	struct error error = { 0 };
 
 	of_session_2(2, "DECIDED");
@@ -481,31 +475,30 @@ static void what_is_being_published_meanwhile_is_marked(void **state)
 	decide_checkpoint(store, arena, 4);
 	world_run(
 		"UPDATE fermata.checkpoint SET version = 1804665600000000"); /* as large as the clock: the worst case */
-	assert_ok(store_relay_take(store, &shard,
-	                           &(struct relay_want){ .routes_digest = routes,
-	                                                 .rows = 10,
-	                                                 .bytes = MANY,
-	                                                 .with_action = true,
-	                                                 .with_decided = true },
-	                           arena, &take, &error),
-	          error);
+	struct relay_take take = take_ten();
 	assert_int_equal(take.rows_len, 2);
 	erase("default", false, 100);
-	struct gate_sent sent[] = { { uuid_of(2), take.rows[0].checkpoint->version + 1, WAITING_GOES },
-		                        { uuid_of(4), take.rows[1].checkpoint->version + 1, false } };
+	struct gate_sent sent[] = { { uuid_of(2), take.rows[0].checkpoint->version + 1, waiting },
+		                        { uuid_of(4), take.rows[1].checkpoint->version + 1, WAITING_GOES } };
 	assert_ok(store_relay_mark(store, &shard, 500, 502, sent, 2, NULL, 0, NOW, &error), error);
 	assert_int_equal(count("checkpoint WHERE state = 'RESUMED'"), 2);
 	assert_int_equal(count("gate_outbox"), 1); /* the tombstone */
 	assert_int_equal(count("payload"), 1);
-	assert_ok(store_relay_take(store, &shard,
-	                           &(struct relay_want){ .routes_digest = routes,
-	                                                 .rows = 10,
-	                                                 .bytes = MANY,
-	                                                 .with_action = true,
-	                                                 .with_decided = true },
-	                           arena, &take, &error),
-	          error);
+	take = take_ten();
 	assert_true(take.gates_len == 1 && take.gates[0].gone);
+	assert_true(take.gates[0].version > sent[0].version);
+}
+
+static void what_is_being_published_meanwhile_is_marked(void **state)
+{
+	(void)state;
+	erased_while_published(WAITING_GOES);
+}
+
+static void what_is_told_later_does_not_come_after_its_tombstone(void **state)
+{
+	(void)state;
+	erased_while_published(WAITING_COMES);
 }
 
 /* A row that is neither DECIDED nor erased: the database went back. */
@@ -584,6 +577,7 @@ int main(void)
 		TEST(all_that_is_sealed_of_a_session_goes),
 		TEST(an_erased_gate_is_taken_back),
 		TEST(what_is_being_published_meanwhile_is_marked),
+		TEST(what_is_told_later_does_not_come_after_its_tombstone),
 		TEST(a_row_that_is_not_erased_is_not_marked),
 		TEST(an_erased_payload_is_not_moved),
 		TEST(pages_and_tenants),

@@ -305,7 +305,8 @@ static void *run_marking(void *argument)
 	for (uint32_t i = 0; i < SHARED; i++) { /* falling: the store has to sort */
 		found[i] =
 			(struct ledger_found){ uuid_of(800000 + SHARED - 1 - i), VERDICT_APPROVED, NULL, 0, T0, 0 };
-		sent[i] = (struct gate_sent){ found[i].checkpoint_id, T0 * 2, WAITING_GOES };
+		sent[i] =
+			(struct gate_sent){ found[i].checkpoint_id, T0 * 2, i % 2 == 0 ? WAITING_GOES : WAITING_COMES };
 	}
 	int64_t mine = LEDGER_NONE;
 	while (atomic_load(&marking) && owner->failure == NULL) {

@@ -158,15 +158,21 @@ static void what_was_handed_over_is_what_the_database_has(void **state)
 	assert_true(handed > 100);
 }
 
+/* Of all but the first three everything is over. */
+static void begin_with_three(void)
+{
+	play_begin(9);
+	for (int i = 3; i < CHECKPOINTS; i++) {
+		play.base.rows[i].decided = true;
+		play.base.rows[i].state = GATE_SUPERSEDED;
+	}
+}
+
 /* Of so few the resumes go alone; what people are told follows, encoded once. */
 static void gate_events_follow_few_resumes(void **state)
 {
 	(void)state;
-	play_begin(9);
-	for (int i = 3; i < CHECKPOINTS; i++) { /* the others are over */
-		play.base.rows[i].decided = true;
-		play.base.rows[i].state = GATE_SUPERSEDED;
-	}
+	begin_with_three();
 	run_life(12);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(play.base.rows[i].state, GATE_RESUMED);
@@ -176,6 +182,17 @@ static void gate_events_follow_few_resumes(void **state)
 	assert_int_equal(play.marks, 2);
 	assert_int_equal(play.mixed, 0);
 	assert_int_equal(play.followed, 3);
+}
+
+static void a_relay_that_ends_tells_what_stayed_behind(void **state)
+{
+	(void)state;
+	begin_with_three();
+	run_life(1);
+	assert_int_equal(play.marks, 2);
+	assert_int_equal(play.followed, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(play.base.rows[i].gate, 0);
 }
 
 static void many_resumes_take_their_gate_events_along(void **state)
@@ -342,6 +359,7 @@ int main(void)
 		cmocka_unit_test(databases_that_are_lost),
 		cmocka_unit_test(what_was_handed_over_is_what_the_database_has),
 		cmocka_unit_test(gate_events_follow_few_resumes),
+		cmocka_unit_test(a_relay_that_ends_tells_what_stayed_behind),
 		cmocka_unit_test(many_resumes_take_their_gate_events_along),
 		cmocka_unit_test(what_cannot_be_opened_is_quarantined_alone),
 		cmocka_unit_test(what_must_wait_holds_up_no_other),

@@ -360,8 +360,9 @@ static inline void check_told(const struct publication *publication, struct view
 	assert_int_equal(publication->version, told.version);
 	assert_int_equal(told.state, publication->with_resume ? GATE_RESUMED : seen->state);
 	assert_true(publication->with_resume || told.version == seen->version);
-	play.handed += publication->handed && told.state != GATE_RESUMED;
-	play.followed += publication->handed && told.state == GATE_RESUMED;
+	play.handed += publication->handed;
+	play.followed += publication->kept;
+	assert_true(!publication->kept || told.state == GATE_RESUMED);
 }
 
 enum fate producer_send(struct producer *producer, const struct outgoing *outgoing, struct error *error)

@@ -276,7 +276,7 @@ enum fate store_relay_take(struct store *store, const struct shard *shard, const
 	hand_over_some(&life->relay->tray);
 	decide_some();
 	play.now_ms += TAKE_MS;
-	play.connects += life->takes == play.reconnect_at;
+	play.connects += play.reconnect_at > 0 && life->takes == play.reconnect_at;
 	if (--life->takes <= 0)
 		atomic_store(&life->relay->ended, true);
 	*ret_take = (struct relay_take){
