@@ -15,7 +15,7 @@
  * those that come while something is measured, and each goes to the end of its index, as in life. */
 static const char make_ids[] =
 	"CREATE FUNCTION pg_temp.id_of(first_ms bigint, g bigint, salt bigint) RETURNS uuid LANGUAGE sql "
-    "IMMUTABLE"
+	"IMMUTABLE"
 	" AS $$ SELECT (lpad(to_hex(first_ms + g / 128), 12, '0') || '7' || lpad(to_hex(g % 128 * 32), 3, '0')"
 	" || '8' || substr(md5(salt::text), 1, 15))::uuid $$";
 
