@@ -52,6 +52,8 @@ def test_erased_while_it_is_published(make_world, failpoint_bin, tmp_path):
             sent = pending(world, session_id="SESSION-808")
             others = [pending(world) for _ in range(3)]
             worker.ended_by_us = action == "kill"
+            # What is held is to be the transaction of the resumes, not one that tells of the suspends.
+            world.wait(lambda: not world.sql("SELECT 1 FROM fermata.gate_outbox"), "the suspends to be told of")
             hold(directory, place, action)
             # In one partition of the approvals, so that one batch decides all of them.
             for each in (sent, *others):

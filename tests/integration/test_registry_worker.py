@@ -373,27 +373,30 @@ def test_what_may_be_a_resume_is_not_passed_over(world, client):
 # ---- states --------------------------------------------------------------------------------
 
 
+def reader_is(world, schema):
+    """Whether the worker has learnt from the registry that this is the reader."""
+    return world.sql(
+        "SELECT 1 FROM fermata.registry_schema r JOIN fermata.schema_text t USING (text_sha256)"
+        " WHERE r.fact = 'reader' AND t.fingerprint = %s",
+        evolution.coder(schema).fingerprint,
+    )
+
+
 def test_states_by_the_registry(world, client):
     """The reader is the last version of the subject that has the state's name."""
     name = own_name()
     old, new = renamed(evolution.V1, name), renamed(evolution.field_renamed(), name)
     client.register(name, old)
     sent = pending(world, state=evolution.state(old, evolution.V1_DATUM))
+    world.wait(lambda: reader_is(world, old), "the reader to be known")
     client.rule(name, "NONE")
     client.register(name, new)
     world.workers[-1].stop()
     world.start_worker()  # the readers are looked at anew, soon after the start
-    code = evolution.coder(new)
-    world.wait(
-        lambda: world.sql(
-            "SELECT 1 FROM fermata.registry_schema r JOIN fermata.schema_text t ON t.sha256 = r.text_sha256"
-            " WHERE r.fact = 'reader' AND t.fingerprint = %s",
-            code.fingerprint,
-        ),
-        "the new version of the reader",
-    )
+    world.wait(lambda: reader_is(world, new), "the new version of the reader")
     world.decide(sent)
     resume = the_resume(world, client, sent.id)
+    code = evolution.coder(new)
     assert resume["state"]["fingerprint"] == code.fingerprint
     assert code.decode_body(resume["state"]["body"])["stage"] == "CHECK"
     assert resume["migrated_from"] == evolution.coder(old).fingerprint.hex()
