@@ -189,8 +189,10 @@ static enum fate send_both(struct run *run, struct following *following, struct 
 	if (fate == FATE_OK)
 		fate = run_wait_sent(run, run->producer, error);
 	while (fate == FATE_OK && following->taken_in < count) {
+		int64_t before = following->taken_in + following->seen;
 		fate = follow_up(run, following, error);
-		run_progress(run, "resumes come", following->seen, count);
+		if (following->taken_in + following->seen > before) /* else the patience with it comes to an end */
+			run_progress(run, "resumes come", following->seen, count);
 		if (fate == FATE_OK)
 			fate = run_pause(run, LOOK_US / 1000, error);
 	}

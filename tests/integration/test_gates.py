@@ -95,6 +95,24 @@ def test_a_worker_that_stops_has_told_of_what_it_resumed(make_world):
     judge.check(world)
 
 
+def test_a_killed_worker_leaves_it_to_the_next_to_tell(make_world):
+    """kill -9 between a resume and its gate event: the row that R5 left is there."""
+    world = make_world()
+    worker = world.start_worker()
+    for _ in range(3):
+        sent = world.suspend()
+        world.wait_gate(sent.id, lambda event: event["state"] == "PENDING", "is PENDING")
+        world.decide(sent)
+        world.wait_state(sent.id, "RESUMED")
+        worker.kill()
+        worker = world.start_worker()
+        world.wait_gate(sent.id, lambda event: event["state"] == "RESUMED", "is RESUMED")
+        versions = [event["version"] for event in world.gates(sent.id)]
+        assert versions == sorted(versions)
+    world.settle()
+    judge.check(world)
+
+
 def test_gate_without_an_action(shared):
     """No action, no risk."""
     sent = shared.suspend(gate={"action": None})
